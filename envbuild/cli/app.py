@@ -1,0 +1,128 @@
+"""The table of commands, each imported only when it is called."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from envbuild.cli import show
+from envbuild.errors import EnvbuildError, InputError
+
+
+class Entry(NamedTuple):
+    """One command: its name (and module ``envbuild.cli.NAME``) and its one line of help."""
+
+    name: str
+    help: str
+
+
+COMMANDS = (
+    Entry(
+        "plan", "Choose toolkit, base image, compiler, driver and builds for a GPU, and say why."
+    ),
+    Entry("detect", "Show what this machine is; record it with --json."),
+    Entry("lock", "Fix every byte a build takes from outside, by hash."),
+    Entry("render", "Write the folder that builds the image without envbuild."),
+    Entry("build", "Lock, render and build the image with the engine that is here."),
+    Entry("certify", "Prove an image: toolchain, and on the GPU that its kernels run right."),
+    Entry("run", "Start an image with the right GPU flags."),
+    Entry("up", "Walk all of it: plan, lock, build, certify; resumes where it stopped."),
+)
+
+
+class LazyGroup(TyperGroup):
+    """Imports a command's module when it is called, not before."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002, ANN401
+        """Names in the order of the table."""
+        return [entry.name for entry in COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002, ANN401
+        """The command, built from its module."""
+        # Typer's own suggestion list reads self.commands, which stays empty here.
+        self.commands = dict.fromkeys(self.list_commands(None))  # type: ignore[assignment]
+        if all(entry.name != cmd_name for entry in COMMANDS):
+            return None
+        module = importlib.import_module(f"envbuild.cli.{cmd_name}")
+        one = typer.Typer(add_completion=False, rich_markup_mode=None)
+        one.command(cmd_name)(module.command)
+        return typer.main.get_command(one)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002, ANN401
+        """The table itself: no module is imported for ``--help``."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(entry.name, entry.help) for entry in COMMANDS])
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from envbuild import __version__
+        from envbuild.matrix.load import load
+
+        print(f"envbuild {__version__}, matrices of {load().date}")
+        raise typer.Exit
+
+
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Version and matrix date."
+    ),
+) -> None:
+    """From a compute capability to a certified CUDA image."""
+
+
+def build_app() -> typer.Typer:
+    """The application object; building it imports no command."""
+    app = typer.Typer(
+        cls=LazyGroup,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    return app
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line and give its exit code; no traceback unless ``--debug``."""
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    debug = "--debug" in own
+    try:
+        command = typer.main.get_command(build_app())
+        result = command.main(args=list(argv), prog_name="envbuild", standalone_mode=False)
+        sys.stdout.flush()
+    except EnvbuildError as e:
+        if debug:
+            raise
+        show.error(e)
+        return e.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        show.note("interrupted: nothing half-written was kept; the same command resumes")
+        return 130
+    except BrokenPipeError:
+        # The reader went away (`| head`); Python would complain once more while closing.
+        sys.stderr.close()
+        return 0
+    except typer.Exit as e:
+        return e.exit_code
+    except Exception as e:
+        if debug:
+            raise
+        usage = getattr(e, "format_message", None)
+        if usage is not None:
+            what = str(usage())
+            if what:
+                show.error(InputError(what, fix="envbuild COMMAND --help lists the flags"))
+            return 2
+        what = f"{type(e).__name__}: {e}"
+        bug = EnvbuildError(
+            f"this is a bug in envbuild: {what}",
+            fix="run it again with --debug and report what it prints",
+        )
+        show.error(bug)
+        return bug.exit_code
+    return result if isinstance(result, int) else 0

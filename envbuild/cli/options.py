@@ -1,0 +1,239 @@
+"""Flags that several commands share, each written once.
+
+A command takes a group of flags as one parameter; `expand` turns it into the single flags that
+typer reads::
+
+    @expand
+    def command(request: RequestFlags, output: OutputFlags) -> int: ...
+"""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from envbuild.cli import show
+from envbuild.errors import InputError
+from envbuild.io.net import Net, checked
+from envbuild.values.request import Request, Wish
+
+Text = str | None
+Many = list[str] | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RequestFlags:
+    """What is wanted. Nothing given: this machine is detected."""
+
+    cc: Annotated[
+        Many, typer.Option("--cc", help="Compute capability: 6.1, sm_61, 6.1,8.6, all.")
+    ] = None
+    gpu: Annotated[Many, typer.Option("--gpu", help="GPU by name, e.g. 'GTX 1080 Ti'.")] = None
+    driver: Annotated[Text, typer.Option("--driver", help="Driver that must be used.")] = None
+    cuda: Annotated[Text, typer.Option("--cuda", help="Toolkit range: 12.6, '>=12.4,<13', 13.")] = (
+        None
+    )
+    torch: Annotated[Text, typer.Option("--torch", help="Same as --with torch==VERSION.")] = None
+    with_: Annotated[
+        Many, typer.Option("--with", help="Package: numba, cupy, triton, cudnn==9.10.")
+    ] = None
+    feature: Annotated[
+        Many, typer.Option("--feature", help="wgmma, fp8, tensor-cores, extension, ...")
+    ] = None
+    base_os: Annotated[Text, typer.Option("--base-os", help="ubuntu24.04, debian13, ...")] = None
+    arch: Annotated[Text, typer.Option("--arch", help="x86_64 or aarch64.")] = None
+    platform: Annotated[
+        Text, typer.Option("--platform", help="linux, wsl2, jetson, linux/arm64.")
+    ] = None
+    l4t: Annotated[Text, typer.Option("--l4t", help="Jetson release: r36.4.")] = None
+    glibc: Annotated[Text, typer.Option("--glibc", help="The C library to build against.")] = None
+    gcc: Annotated[Text, typer.Option("--gcc", help="The host compiler that is there.")] = None
+    where: Annotated[Text, typer.Option("--where", help="image or host (the native path).")] = None
+    flavour: Annotated[Text, typer.Option("--flavour", help="base, runtime or devel.")] = None
+    toolkit_source: Annotated[
+        Text, typer.Option("--toolkit-source", help="image, wheels, distro, apt, redist, conda.")
+    ] = None
+    as_of: Annotated[Text, typer.Option("--as-of", help="Judge lifecycles at this date.")] = None
+    host: Annotated[Text, typer.Option("--host", help="A recorded host instead of this one.")] = (
+        None
+    )
+    split: Annotated[bool, typer.Option("--split", help="Allow several images.")] = False
+
+    def request(self) -> Request:
+        """The flags as a Request; single words are checked, ranges and names are not yet.
+
+        Raises:
+            InputError: a word outside its list.
+        """
+        wishes = [_wish(text) for text in self.with_ or ()]
+        if self.torch is not None:
+            wishes.append(
+                _wish(f"torch=={self.torch}" if self.torch[:1].isdigit() else f"torch{self.torch}")
+            )
+        return Request(
+            cc=_split(self.cc),
+            gpus=tuple(self.gpu or ()),
+            cuda=self.cuda,
+            packages=tuple(wishes),
+            features=_split(self.feature),
+            base_os=self.base_os,
+            arch=self.arch,
+            platform=self.platform,
+            l4t=self.l4t,
+            glibc=self.glibc,
+            gcc=self.gcc,
+            where=_one_of("--where", self.where, ("image", "host")),
+            flavour=_one_of("--flavour", self.flavour, ("base", "runtime", "devel")),
+            toolkit_source=_one_of(
+                "--toolkit-source",
+                self.toolkit_source,
+                ("image", "wheels", "distro", "apt", "redist", "conda"),
+            ),
+            driver=self.driver,
+            as_of=self.as_of,
+            split=self.split,
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NetFlags:
+    """How this machine reaches the world; never stored anywhere."""
+
+    registry_mirror: Annotated[
+        Text,
+        typer.Option(
+            "--registry-mirror",
+            help="host[:port] that serves docker.io's images.",
+            envvar="ENVBUILD_REGISTRY_MIRROR",
+        ),
+    ] = None
+    apt_mirror: Annotated[
+        Text,
+        typer.Option(
+            "--apt-mirror",
+            help="Address that serves the distribution's archive.",
+            envvar="ENVBUILD_APT_MIRROR",
+        ),
+    ] = None
+    index_url: Annotated[
+        Text, typer.Option("--index-url", help="Python package index.", envvar="ENVBUILD_INDEX_URL")
+    ] = None
+    ca_cert: Annotated[
+        Text,
+        typer.Option(
+            "--ca-cert",
+            help="PEM file of this network's CA; a build secret.",
+            envvar="ENVBUILD_CA_CERT",
+        ),
+    ] = None
+    network: Annotated[
+        str,
+        typer.Option(
+            "--network",
+            help="Network mode of build containers (host, ...).",
+            envvar="ENVBUILD_NETWORK",
+        ),
+    ] = ""
+    offline: Annotated[bool, typer.Option("--offline", help="Fetch nothing.")] = False
+
+    def net(self) -> Net:
+        """The flags as a Net.
+
+        Raises:
+            InputError: a flag that cannot be used.
+        """
+        return checked(
+            Net(
+                registry_mirror=self.registry_mirror,
+                apt_mirror=self.apt_mirror,
+                index_url=self.index_url,
+                ca_cert=self.ca_cert,
+                network=self.network,
+                offline=self.offline,
+            )
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OutputFlags:
+    """How the result is shown."""
+
+    json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Results and errors only.")] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False
+
+    def __post_init__(self) -> None:
+        show.configure(quiet=self.quiet)
+
+
+_GROUPS = (RequestFlags, NetFlags, OutputFlags)
+
+
+def expand(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace each parameter that is a group of flags by the group's single flags."""
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, type] = {}
+    plain: list[inspect.Parameter] = []
+    shared: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if hints[name] in _GROUPS:
+            groups[name] = hints[name]
+            field_hints = get_type_hints(hints[name], include_extras=True)
+            shared += [
+                inspect.Parameter(
+                    field.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=field.default,
+                    annotation=field_hints[field.name],
+                )
+                for field in dataclasses.fields(hints[name])
+            ]
+        else:
+            plain.append(
+                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+            )
+
+    @functools.wraps(function)
+    def wrapper(**values: object) -> object:
+        for name, group in groups.items():
+            fields = {f.name: values.pop(f.name) for f in dataclasses.fields(group)}
+            values[name] = group(**fields)
+        return function(**values)
+
+    parameters = plain + shared
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+    del wrapper.__wrapped__
+    return wrapper
+
+
+def _split(values: Many) -> tuple[str, ...]:
+    return tuple(
+        part.strip() for value in values or () for part in value.split(",") if part.strip()
+    )
+
+
+def _one_of(flag: str, value: str | None, allowed: tuple[str, ...]) -> Any:  # noqa: ANN401
+    if value is None or value in allowed:
+        return value
+    import difflib
+
+    near = difflib.get_close_matches(value, allowed, 1)
+    hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(allowed)}"
+    what = f"{flag} {value!r} is not known"
+    raise InputError(what, fix=hint)
+
+
+def _wish(text: str) -> Wish:
+    name = text.strip()
+    for i, c in enumerate(name):
+        if not (c.isalnum() or c in "-_.[]"):
+            return Wish(name=name[:i].strip().lower(), range=name[i:].strip())
+    if not name:
+        what = "--with needs a package name"
+        raise InputError(what, fix="for example --with numba or --with cupy==14.2.0")
+    return Wish(name=name.lower())

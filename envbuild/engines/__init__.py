@@ -1,0 +1,1 @@
+"""What builds and runs: docker, podman, apptainer, and this machine itself."""

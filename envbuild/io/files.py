@@ -1,0 +1,104 @@
+"""Files that are never half-written, and folders that only one of us writes at a time."""
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from envbuild.errors import InputError, MachineError
+
+
+def write(path: str | os.PathLike[str], data: bytes, *, executable: bool = False) -> None:
+    """Write a whole file or nothing: a temporary name beside it, fsync, rename.
+
+    Raises:
+        MachineError: the disk is full or the folder cannot be written.
+    """
+    target = Path(path)
+    name = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(handle, "wb") as f:
+            f.write(data)
+            f.flush()
+            os.fsync(f.fileno())
+        # mkstemp makes 0600; give what an ordinary open would.
+        Path(name).chmod((0o777 if executable else 0o666) & ~_umask())
+        Path(name).replace(target)
+    except OSError as e:
+        if name:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+        what = f"{target} cannot be written: {e.strerror or e}"
+        raise MachineError(what, fix="free some space, or choose another place") from e
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def read(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file the user named; ``-`` is standard input.
+
+    Raises:
+        InputError: it is not there or cannot be read.
+    """
+    import sys
+
+    if str(path) == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except OSError as e:
+        what = f"{path} cannot be read: {e.strerror or e}"
+        raise InputError(what, fix="check the path") from e
+
+
+@contextlib.contextmanager
+def locked(path: str | os.PathLike[str], timeout: float = 600.0) -> Iterator[None]:
+    """Hold an exclusive lock on ``path`` (made if missing); freed even when we are killed.
+
+    Raises:
+        MachineError: another process holds it for longer than ``timeout`` seconds.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle = target.open("a+b")
+    except OSError as e:
+        what = f"{target} cannot be opened: {e.strerror or e}"
+        raise MachineError(what, fix="choose a folder that can be written") from e
+    with handle:
+        end = time.monotonic() + timeout
+        while not _try_lock(handle.fileno()):
+            if time.monotonic() > end:
+                what = f"another envbuild works in {target.parent}"
+                raise MachineError(what, fix="wait for it, or end it")
+            time.sleep(0.1)
+        yield
+
+
+if os.name == "nt":
+    import msvcrt
+
+    def _try_lock(fd: int) -> bool:
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        except OSError:
+            return False
+        return True
+else:
+
+    def _try_lock(fd: int) -> bool:
+        import fcntl
+
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

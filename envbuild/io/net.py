@@ -1,0 +1,64 @@
+"""How this machine reaches the world. Nothing of it is ever stored in a plan, lock or image."""
+
+import os
+from pathlib import Path
+
+from envbuild.errors import InputError
+from envbuild.values.codec import Value
+
+
+class Net(Value):
+    """Mirrors, CA file, proxies: used by ``io`` and as build secrets, written nowhere.
+
+    Attributes:
+        registry_mirror: ``host[:port][/prefix]`` that serves docker.io's repositories.
+        apt_mirror: base address that serves the distribution's archive.
+        index_url: package index to use instead of pip's default.
+        ca_cert: PEM file that signs this network's TLS.
+        network: network mode of build containers, empty = the engine's default.
+        offline: nothing may be fetched.
+    """
+
+    registry_mirror: str | None = None
+    apt_mirror: str | None = None
+    index_url: str | None = None
+    ca_cert: str | None = None
+    network: str = ""
+    offline: bool = False
+
+
+def checked(net: Net) -> Net:
+    """The same Net, once its parts are known to be usable.
+
+    Raises:
+        InputError: the CA file is missing or holds no certificate; an address has no scheme or
+            holds what no address may hold.
+    """
+    if net.ca_cert is not None:
+        try:
+            text = Path(net.ca_cert).read_text(encoding="utf-8", errors="replace")
+        except OSError as e:
+            what = f"--ca-cert {net.ca_cert} cannot be read: {e.strerror or e}"
+            raise InputError(what, fix="give a PEM file") from e
+        if "-----BEGIN CERTIFICATE-----" not in text:
+            what = f"--ca-cert {net.ca_cert} holds no PEM certificate"
+            raise InputError(what, fix="give the CA bundle in PEM form")
+    for flag, url in (("--apt-mirror", net.apt_mirror), ("--index-url", net.index_url)):
+        if url is not None and (
+            not url.startswith(("http://", "https://", "file://"))
+            or any(c.isspace() or ord(c) < 32 or c in "\"'`$\\;<>|" for c in url)
+        ):
+            what = f"{flag} {url!r} is not an address"
+            raise InputError(what, fix="give http://... or https://...")
+    mirror = net.registry_mirror
+    if mirror is not None and (
+        not mirror or not all(c.isalnum() or c in ".-_:/[]" for c in mirror) or "://" in mirror
+    ):
+        what = f"--registry-mirror {mirror!r} is not a registry"
+        raise InputError(what, fix="give host[:port][/prefix], without a scheme")
+    return net
+
+
+def ca_bundle(net: Net) -> str | None:
+    """The CA file that our own requests should trust, None = the library's default."""
+    return net.ca_cert or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE")

@@ -1,0 +1,1 @@
+"""Plan to Lock: every byte a build takes from outside, by hash."""

@@ -1,0 +1,1 @@
+"""From a Target to a Plan: rules over the matrices."""

@@ -1,0 +1,1 @@
+"""The rules, one small pure function each."""

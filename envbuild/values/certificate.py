@@ -1,0 +1,122 @@
+"""The certificate: what ran, on what, what it gave, and how each verdict follows from it."""
+
+from typing import Literal
+
+from envbuild.values.codec import Pairs, Value
+from envbuild.values.plan import MatrixId
+
+Verdict = Literal["pass", "fail", "skip", "inconclusive", "void"]
+Blame = Literal["image", "machine", "suite"]
+
+
+class Subject(Value):
+    """What was certified; never anything but what ran.
+
+    Attributes:
+        kind: ``manifest`` (digest of the platform manifest), ``config`` (unpushed: config digest
+            and diff_ids), ``prefix`` (local engine: lock digest and tree hash), ``rootfs``.
+        name: repository or path; the run used ``name@digest`` where kind is manifest.
+        digest: of the kind said, None for rootfs.
+    """
+
+    kind: Literal["manifest", "config", "prefix", "rootfs"]
+    name: str
+    digest: str | None = None
+    diff_ids: tuple[str, ...] = ()
+    lock: str | None = None
+
+
+class Device(Value):
+    """The GPU a suite ran on; memory in MiB."""
+
+    name: str
+    uuid: str
+    cc: str
+    memory_mib: int | None = None
+    sms: int | None = None
+    pci_bus: str | None = None
+
+
+class Control(Value):
+    """The same check made to fail on purpose, in this run."""
+
+    name: str
+    red: bool
+    says: str
+
+
+class Check(Value):
+    """One check.
+
+    Attributes:
+        id: ``suite.name``.
+        core: the suite cannot pass without it.
+        value, unit, limit: what was measured against what; text where it is not a number.
+        formula, inputs: how ``limit`` and ``verdict`` follow from named inputs.
+        rule: the comparison in words.
+        blame: who owns a failure; None unless the verdict is not pass.
+        reason: why it was skipped, failed or stayed open.
+    """
+
+    id: str
+    core: bool
+    verdict: Verdict
+    says: str
+    value: str = ""
+    unit: str = ""
+    limit: str = ""
+    formula: str = ""
+    inputs: Pairs = Pairs()
+    rule: str = ""
+    blame: Blame | None = None
+    reason: str = ""
+    controls: tuple[Control, ...] = ()
+
+
+class SuiteResult(Value):
+    """A suite's verdict: pass only if every core check passed and none failed or stayed open."""
+
+    name: str
+    required: bool
+    verdict: Verdict
+    checks: tuple[Check, ...] = ()
+    seconds: float = 0.0
+
+
+class Runtimes(Value):
+    """Three different things that are all called "the CUDA version"; None = there is none."""
+
+    driver: str | None = None
+    driver_cuda: str | None = None
+    toolkit: str | None = None
+    framework: str | None = None
+
+
+class Certificate(Value):
+    """The result of one certify run.
+
+    Attributes:
+        verdict: of the required suites together; ``exit`` is its exit code.
+        cc: what the image promises; the certificate covers only ``device.cc``.
+        access: how the GPU came in: cdi, gpus, nvidia-runtime, native or none.
+        recorded: how this file came to be: ``run``, or ``replayed`` (never a certificate).
+    """
+
+    schema: Literal["envbuild/certificate/1"] = "envbuild/certificate/1"
+    verdict: Verdict
+    exit: int
+    subject: Subject
+    cc: tuple[str, ...] = ()
+    device: Device | None = None
+    runtimes: Runtimes = Runtimes()
+    engine: str = ""
+    engine_version: str | None = None
+    access: str = "none"
+    suites: tuple[SuiteResult, ...] = ()
+    not_run: tuple[str, ...] = ()
+    probes: Pairs = Pairs()
+    started: str
+    finished: str
+    tool: str
+    matrix: MatrixId
+    recorded: Literal["run", "replayed"] = "run"

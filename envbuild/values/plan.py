@@ -1,0 +1,158 @@
+"""The plan: what to build and why, and under which matrices that was decided."""
+
+from typing import Literal
+
+from envbuild.values.codec import Pairs, Value
+from envbuild.values.finding import Finding, Outcome
+from envbuild.values.request import Request
+
+
+class ImageChoice(Value):
+    """Base image. ``ref`` is canonical (no mirror); None for ``where: host`` and for no plan."""
+
+    ref: str | None = None
+    flavour: str | None = None
+    os: str | None = None
+
+
+class HostCompiler(Value):
+    """Host compiler: ``max`` is the newest major version that the toolkit takes."""
+
+    name: str
+    version: str | None = None
+    max: int | None = None
+
+
+class Flags(Value):
+    """Compiler flags for the planned targets, in the three spellings people need."""
+
+    nvcc: str = ""
+    cmake: str = ""
+    torch: str = ""
+
+
+class TorchChoice(Value):
+    """A framework build: version, index name (``cu126``, ``pypi``), address if not PyPI."""
+
+    version: str
+    index: str
+    index_url: str | None = None
+
+
+class DriverNeed(Value):
+    """What one cc needs of the driver; ``last_branch`` None = none announced."""
+
+    cc: str | None = None
+    min: str | None = None
+    recommended: str | None = None
+    last_branch: int | None = None
+    module: str | None = None
+
+
+class RunFlags(Value):
+    """GPU flags of each engine for this plan's access mode, one entry an argument."""
+
+    docker: tuple[str, ...] = ()
+    podman: tuple[str, ...] = ()
+    apptainer: tuple[str, ...] = ()
+
+
+class Size(Value):
+    """Disk that the image needs, MiB; None = not known. ``basis`` says where the figure is from."""
+
+    disk_mib: int | None = None
+    basis: str = ""
+
+
+class Lifetime(Value):
+    """Until when (YYYY-MM) the plan stays supported, None = no end announced; and what ends it."""
+
+    until: str | None = None
+    why: str = ""
+
+
+class Alternative(Value):
+    """Another toolkit and the one finding that decided about it."""
+
+    cuda: str
+    outcome: Outcome
+    why: str
+    source: str = ""
+
+
+class MatrixId(Value):
+    """Date and digest of the matrices a plan was made from."""
+
+    date: str
+    digest: str
+
+
+class Provenance(Value):
+    """Where one fact of the target came from: flag, file, recorded, detected or default."""
+
+    fact: str
+    value: str
+    origin: str
+
+
+class Plan(Value):
+    """One image (or one host set-up) for one set of compute capabilities.
+
+    Attributes:
+        cuda: toolkit release, as exact as its source is known (``12.9.1``).
+        gencode: ``arch=compute_61,code=[sm_61,compute_61]``, one entry a target.
+        packages: Python requirements (``cuda-toolkit[nvcc,cudart]==13.0.2``), pinned.
+        apt: operating-system packages that the rendering installs.
+        driver: one entry a cc; without a cc, one entry.
+        access: GPU access mode planned for: cdi, gpus, nvidia-runtime or none.
+        platform: linux, sbsa, wsl2, jetson-l4t or jetson-sbsa.
+        declared: nothing on this machine was looked at.
+        promise: real targets whose SASS the image's own compiler must produce.
+    """
+
+    schema: Literal["envbuild/plan/1"] = "envbuild/plan/1"
+    outcome: Outcome
+    cc: tuple[str, ...] = ()
+    where: str = "image"
+    cuda: str | None = None
+    toolkit_source: str | None = None
+    image: ImageChoice = ImageChoice()
+    host_compiler: HostCompiler | None = None
+    gencode: tuple[str, ...] = ()
+    flags: Flags = Flags()
+    env: Pairs = Pairs()
+    torch: TorchChoice | None = None
+    packages: tuple[str, ...] = ()
+    apt: tuple[str, ...] = ()
+    driver: tuple[DriverNeed, ...] = ()
+    access: str = "none"
+    platform: str = "linux"
+    arch: str = "x86_64"
+    python: str | None = None
+    run: RunFlags = RunFlags()
+    size: Size = Size()
+    lasts_until: Lifetime = Lifetime()
+    findings: tuple[Finding, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    request: Request = Request()
+    declared: bool = True
+    provenance: tuple[Provenance, ...] = ()
+    promise: tuple[str, ...] = ()
+    matrix: MatrixId
+
+
+class FleetEntry(Value):
+    """One plan of a fleet and the nodes (or cc, where no node is named) that take it."""
+
+    nodes: tuple[str, ...]
+    plan: Plan
+
+
+class Fleet(Value):
+    """The fewest plans that cover every cc asked for."""
+
+    schema: Literal["envbuild/fleet/1"] = "envbuild/fleet/1"
+    outcome: Outcome
+    entries: tuple[FleetEntry, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    matrix: MatrixId
