@@ -49,6 +49,9 @@ class Engine(Protocol):
     def probe(self) -> EngineFacts:
         """What it is, whether it answers, which access modes it has; never raises."""
 
+    def inside(self, mount: Mount) -> str:
+        """Where a command in ``run`` finds the mount: its target, or its source with no container."""
+
     def build_steps(
         self, context: BuildContext, tag: str, net: Net, target: str = ""
     ) -> tuple[Step, ...]:
