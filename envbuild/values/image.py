@@ -15,13 +15,21 @@ class File(Value):
 
 
 class BuildContext(Value):
-    """A directory that builds without envbuild; ``secrets`` names the mounts it can take."""
+    """A directory that builds without envbuild; ``secrets`` names the mounts it can take.
+
+    Attributes:
+        base: the first of ``bases``.
+        bases: every distinct image that a FROM line names, as written there.
+        apt_index: ``suite component ...`` lines that a mirror must serve.
+    """
 
     schema: Literal["envbuild/context/1"] = "envbuild/context/1"
     files: tuple[File, ...]
     platform: str
     base: str | None = None
+    bases: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    apt_index: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

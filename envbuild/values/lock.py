@@ -37,6 +37,7 @@ class Lock(Value):
 
     Attributes:
         plan: digest of the plan it was made for.
+        runtime: base of the runtime stage where that is another image.
         python: interpreter version wheels were chosen for, None without wheels.
         apt_index: ``suite component ...`` lines the closure was resolved against.
         templates: template name to sha256.
@@ -49,6 +50,7 @@ class Lock(Value):
     matrix: MatrixId
     platform: str
     base: LockedBase | None = None
+    runtime: LockedBase | None = None
     python: str | None = None
     apt_index: tuple[str, ...] = ()
     apt: tuple[AptPackage, ...] = ()

@@ -8,11 +8,34 @@ from envbuild.values.request import Request
 
 
 class ImageChoice(Value):
-    """Base image. ``ref`` is canonical (no mirror); None for ``where: host`` and for no plan."""
+    """Base image. ``ref`` is canonical (no mirror); None for ``where: host`` and for no plan.
+
+    Attributes:
+        glibc: C library of that OS, ``2.36``; it decides which wheels fit.
+        runtime_ref: image of the ``runtime`` stage, None = ``ref`` is a plain OS itself.
+    """
 
     ref: str | None = None
     flavour: str | None = None
     os: str | None = None
+    glibc: str | None = None
+    runtime_ref: str | None = None
+
+
+class Layout(Value):
+    """What a rendering must know of the toolkit's source.
+
+    Attributes:
+        prefix: folder of the toolkit below site-packages (``nvidia/cu13``), wheels only.
+        components: archive components that must be on (``main contrib non-free``).
+        dummies: ``Provides`` entries of the package that keeps driver libraries out.
+        purge_compat: take the vendor's forward-compatibility libcuda out of the image.
+    """
+
+    prefix: str | None = None
+    components: tuple[str, ...] = ()
+    dummies: tuple[str, ...] = ()
+    purge_compat: bool = False
 
 
 class HostCompiler(Value):
@@ -117,6 +140,7 @@ class Plan(Value):
     cuda: str | None = None
     toolkit_source: str | None = None
     image: ImageChoice = ImageChoice()
+    layout: Layout = Layout()
     host_compiler: HostCompiler | None = None
     gencode: tuple[str, ...] = ()
     flags: Flags = Flags()
