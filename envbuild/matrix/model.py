@@ -100,6 +100,8 @@ class Capability(Row):
         first_driver: lowest Linux driver known to drive it, where sourced.
         tegra: an integrated part of a Jetson or similar; desktop code is not promised to run.
         features: names of `features.yaml` that its plain target has.
+        cpu: the only CPU architecture it comes with, None = it is a card for any.
+        ptx_jit: its last driver can compile the PTX of the newest toolkit that knows it.
     """
 
     cc: str
@@ -111,6 +113,8 @@ class Capability(Row):
     first_driver: str | None = None
     tegra: bool = False
     features: tuple[str, ...] = ()
+    cpu: Arch | None = None
+    ptx_jit: bool = True
 
 
 class Feature(Row):
@@ -165,8 +169,9 @@ class ImageTag(Row):
     Attributes:
         cuda: ``12.9.1``.
         os: ``ubuntu24.04``.
-        flavours: base, runtime, devel.
+        flavours: base, runtime, devel, as far as they exist without cuDNN.
         cudnn: spelling of the cuDNN part of the tag (``cudnn8``, ``cudnn``); None = no such tag.
+        cudnn_flavours: flavours that exist with it.
         cudnn_version: cuDNN inside, where sourced.
         require: toolkit level that ``NVIDIA_REQUIRE_CUDA`` asks for.
         require_branches, require_brands: driver branches below that level which it accepts, and
@@ -178,6 +183,7 @@ class ImageTag(Row):
     os: str
     flavours: tuple[str, ...]
     cudnn: str | None = None
+    cudnn_flavours: tuple[str, ...] = ("runtime", "devel")
     cudnn_version: str | None = None
     arches: tuple[Arch, ...]
     require: str | None = None
@@ -308,6 +314,52 @@ class PackageRule(Row):
     extra: tuple[str, ...] = ()
 
 
+class TritonBuild(Row):
+    """What Triton reaches from one version on, `packages.yaml` key ``triton``.
+
+    Attributes:
+        triton: first version with these targets.
+        targets: real targets of its own ptxas.
+        cc_min: lowest cc it supports; ``inductor_min`` = lowest that torch.compile accepts.
+    """
+
+    triton: str
+    targets: tuple[str, ...]
+    cc_min: str
+    inductor_min: str
+
+
+class CudnnFloor(Row):
+    """cuDNN from this version on has no code below ``cc_min``, `packages.yaml` key ``cudnn``."""
+
+    cudnn_from: str
+    cc_min: str
+
+
+class Repository(Row):
+    """A vendor's archive as toolkit source, `repositories.yaml`.
+
+    Attributes:
+        kind: the toolkit source that it serves.
+        name: the repository's own name (``ubuntu2404``, ``wsl-ubuntu``).
+        oses: operating systems it is for; empty = any.
+        platform: ``wsl2`` for the one that holds no driver, empty = all others.
+        cuda_min, cuda_max: first and last toolkit minor in it, None = open.
+        package: what is installed, ``{major}``, ``{minor}`` stand for the toolkit's.
+        url: its address.
+    """
+
+    kind: Literal["apt", "redist", "conda"]
+    name: str
+    oses: tuple[str, ...] = ()
+    platform: str = ""
+    cuda_min: str | None = None
+    cuda_max: str | None = None
+    arches: tuple[Arch, ...] = ("x86_64",)
+    package: str = ""
+    url: str | None = None
+
+
 class JetsonRow(Row):
     """One L4T line, `jetson.yaml`: its CUDA, its cc and the kind of userland."""
 
@@ -339,3 +391,6 @@ class Matrices(Value):
     torch_indexes: tuple[TorchIndex, ...]
     packages: tuple[PackageRule, ...]
     jetson: tuple[JetsonRow, ...]
+    triton: tuple[TritonBuild, ...] = ()
+    cudnn: tuple[CudnnFloor, ...] = ()
+    repositories: tuple[Repository, ...] = ()
