@@ -4,9 +4,10 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from envbuild.errors import MachineError
 
@@ -28,11 +29,62 @@ def kill_group(process: "subprocess.Popen[bytes]", grace: float = 3.0) -> None:
         process.kill()
         return
     for sig in (signal.SIGTERM, signal.SIGKILL):
+        # KILL also when the leader obeyed TERM: what it started may not have.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, sig)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(grace)
-            return
+
+
+class _Kept:
+    """The start and the end of a stream, at most ``limit`` bytes together, read in a thread.
+
+    A program that prints without end must cost time only, never memory.
+    """
+
+    def __init__(self, stream: IO[bytes], limit: int) -> None:
+        self._half = limit // 2
+        self._start = bytearray()
+        self._end = bytearray()
+        self._cut = False
+        self._stream = stream
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, ValueError), self._stream:
+            while chunk := os.read(self._stream.fileno(), 1 << 16):
+                room = self._half - len(self._start)
+                self._start += chunk[:room]
+                self._end += chunk[room:]
+                if len(self._end) > 2 * self._half:
+                    self._cut = True
+                    del self._end[: -self._half]
+
+    def over(self, end: float) -> bool:
+        """Whether the stream was closed by its writers before ``end`` (monotonic seconds)."""
+        self._thread.join(max(0.0, end - time.monotonic()))
+        return not self._thread.is_alive()
+
+    def text(self) -> str:
+        """What was kept, decoded with replacement."""
+        end = bytes(self._end)
+        if self._cut or len(end) > self._half:
+            end = b"\n[... cut ...]\n" + end[-self._half :]
+        return (bytes(self._start) + end).decode("utf-8", "replace")
+
+
+def _feed(process: "subprocess.Popen[bytes]", data: bytes) -> None:
+    """Write the input from a thread, so that a program that does not read cannot hold us up."""
+
+    def write() -> None:
+        # The program may end, or close its input, before it has read everything.
+        with contextlib.suppress(OSError, ValueError):
+            if process.stdin:
+                with process.stdin:
+                    process.stdin.write(data)
+
+    threading.Thread(target=write, daemon=True).start()
 
 
 def run(
@@ -43,6 +95,7 @@ def run(
     stdin: bytes = b"",
     cwd: str | os.PathLike[str] | None = None,
     limit: int = 16 << 20,
+    grace: float = 3.0,
 ) -> Completed:
     """Run ``argv`` and collect its output, at most ``limit`` bytes a stream.
 
@@ -53,6 +106,7 @@ def run(
         stdin: bytes to feed.
         cwd: working directory.
         limit: bytes kept of each stream; the middle is dropped, the process reads on.
+        grace: seconds between TERM and KILL when the time is over.
 
     Raises:
         MachineError: the program cannot be started.
@@ -71,31 +125,33 @@ def run(
     except (OSError, ValueError) as e:
         what = f"{argv[0]} cannot be started: {e}"
         raise MachineError(what, fix=f"install {argv[0]}, or check that it can be run") from e
+    assert process.stdout is not None  # noqa: S101
+    assert process.stderr is not None  # noqa: S101
+    streams = (_Kept(process.stdout, limit), _Kept(process.stderr, limit))
     timed_out = False
     try:
-        out, err = process.communicate(stdin, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        kill_group(process)
-        out, err = process.communicate()
+        _feed(process, stdin)
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            kill_group(process, grace)
+        # What it left behind may hold our pipes; the program itself is over.
+        if not all(s.over(time.monotonic() + 1.0) for s in streams):
+            kill_group(process, 0.1)
+            for s in streams:
+                s.over(time.monotonic() + 0.5)
     except BaseException:
-        kill_group(process)
+        kill_group(process, grace)
         raise
     return Completed(
         tuple(argv),
         process.returncode,
-        _text(out, limit),
-        _text(err, limit),
+        streams[0].text(),
+        streams[1].text(),
         timed_out,
         time.monotonic() - start,
     )
-
-
-def _text(data: bytes, limit: int) -> str:
-    if len(data) > limit:
-        half = limit // 2
-        data = data[:half] + b"\n[... cut ...]\n" + data[-half:]
-    return data.decode("utf-8", "replace")
 
 
 def stream(
