@@ -76,5 +76,8 @@ class Engine(Protocol):
     def interactive(self, ref: str, argv: Sequence[str], access: str) -> int:
         """Run with this terminal attached; the exit code of the command."""
 
+    def run_step(self, ref: str, argv: Sequence[str], access: str) -> Step:
+        """The exact command that ``interactive`` would run."""
+
     def push(self, ref: str, target: str, net: Net) -> Image:
         """Push as ``target``; the image with its manifest digest."""
