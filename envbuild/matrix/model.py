@@ -284,7 +284,7 @@ class TorchBuild(Row):
 
 
 class TorchIndex(Row):
-    """Address of a framework index by name, `torch.yaml` key ``indexes``."""
+    """Address of a framework index by name, `torch.yaml` key ``torch_indexes``."""
 
     index: str
     url: str | None = None
@@ -394,3 +394,10 @@ class Matrices(Value):
     triton: tuple[TritonBuild, ...] = ()
     cudnn: tuple[CudnnFloor, ...] = ()
     repositories: tuple[Repository, ...] = ()
+
+
+class Names(Value):
+    """The rows for look-ups by product name and PCI id; apart, because few commands need them."""
+
+    products: tuple[Product, ...]
+    dies: tuple[Die, ...]

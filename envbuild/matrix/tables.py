@@ -1,0 +1,38 @@
+"""Which tables there are: their row type, and the fields that name a row."""
+
+from dataclasses import dataclass
+
+from envbuild.matrix import model
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: ``row`` is its struct, ``key`` the fields whose values name a row."""
+
+    row: type
+    key: tuple[str, ...]
+
+
+# A table's name is the top-level key in YAML and the field in Matrices or Names.
+TABLES: dict[str, Table] = {
+    "sources": Table(model.Source, ("id",)),
+    "toolkits": Table(model.Toolkit, ("cuda",)),
+    "glibc_clashes": Table(model.GlibcClash, ("glibc_from", "cuda_below")),
+    "floors": Table(model.DriverFloor, ("major",)),
+    "branches": Table(model.Branch, ("branch",)),
+    "capabilities": Table(model.Capability, ("cc",)),
+    "features": Table(model.Feature, ("name",)),
+    "images": Table(model.ImageTag, ("cuda", "os")),
+    "oses": Table(model.Os, ("id",)),
+    "distro": Table(model.DistroToolkit, ("os", "cuda")),
+    "wheels": Table(model.WheelToolkit, ("release",)),
+    "torch": Table(model.TorchBuild, ("torch", "index", "arch")),
+    "torch_indexes": Table(model.TorchIndex, ("index",)),
+    "packages": Table(model.PackageRule, ("name", "cuda_major", "requirement")),
+    "jetson": Table(model.JetsonRow, ("l4t",)),
+    "products": Table(model.Product, ("name",)),
+    "dies": Table(model.Die, ("die",)),
+}
+
+NAMES = ("products", "dies")
+"""The tables that only look-ups by name need; they are compiled into a file of their own."""
