@@ -1,1 +1,1 @@
-"""Probes of this machine; each takes a root folder, so that a fake root can test it."""
+"""What this machine is. Each probe reads a root folder or one command, and never raises."""

@@ -1,0 +1,175 @@
+"""Container engines: what each answers, how it builds, how it gives a GPU to a container.
+
+Engines and `detect` share these functions; ``look.here()`` is the machine we are on.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from envbuild.host import cdi
+from envbuild.host.look import Look, clean, says, version_in
+from envbuild.values.host import CdiSpec, EngineFacts, Tool
+
+_HOOKS = ("nvidia-container-runtime-hook", "nvidia-container-toolkit")
+
+
+def engines(look: Look, specs: tuple[CdiSpec, ...]) -> tuple[EngineFacts, ...]:
+    """Every engine client that is here, answering or not; docker in the order of PATH."""
+    found = [docker(look, cli, specs) for cli in docker_clis(look)]
+    found += [podman(look, cli, specs) for cli in look.find("podman")[:1]]
+    apptainers = look.find("apptainer") or look.find("singularity")
+    found += [apptainer(look, cli) for cli in apptainers[:1]]
+    return tuple(found)
+
+
+def docker_clis(look: Look) -> tuple[str, ...]:
+    """Each docker client: the first on PATH may lack BuildKit where the system's own has it."""
+    if look.system == "Windows":
+        return look.find("docker.exe")
+    return look.find("docker", "/usr/bin/docker")
+
+
+def docker(look: Look, cli: str, specs: tuple[CdiSpec, ...]) -> EngineFacts:
+    """One docker client, its server, its way to BuildKit and its access modes."""
+    done = look.run(cli, "info", "--format", "{{json .}}")
+    info = parse_info(done.out)
+    if "host" in info and "version" in info:
+        return EngineFacts(name="docker", cli=cli, says="this is podman under the name of docker")
+    if done.timed_out:
+        return EngineFacts(name="docker", cli=cli, says=says(done))
+    version = info.get("ServerVersion")
+    answers = isinstance(version, str) and bool(version) and not info.get("ServerErrors")
+    return EngineFacts(
+        name="docker",
+        cli=cli,
+        version=clean(version)[:60] if answers and isinstance(version, str) else None,
+        answers=answers,
+        buildkit=buildkit(look, cli),
+        access=docker_access(look, info, specs) if answers else (),
+        rootless=parse_rootless(info) if answers else None,
+        says="" if answers else _why(info) or says(done),
+    )
+
+
+def parse_info(text: str) -> Mapping[str, Any]:
+    """The JSON object that ``docker info --format '{{json .}}'`` prints; empty if it is none."""
+    try:
+        info = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return info if isinstance(info, dict) else {}
+
+
+def _why(info: Mapping[str, Any]) -> str:
+    errors = _texts(info.get("ServerErrors"))
+    return errors[0][:300] if errors else ""
+
+
+def parse_rootless(info: Mapping[str, Any]) -> bool:
+    """Whether docker's server runs without root."""
+    return any("rootless" in option for option in _texts(info.get("SecurityOptions")))
+
+
+def buildkit(look: Look, cli: str) -> str | None:
+    """How this client reaches BuildKit: ``buildx``, ``DOCKER_BUILDKIT``, or None.
+
+    A client up to 22 holds BuildKit itself: its help then knows ``--secret``. A newer one without
+    the plug-in fails here with its own words.
+    """
+    done = look.run(cli, "buildx", "version")
+    if done.rc == 0 and "buildx" in done.out:
+        return "buildx"
+    done = look.run(cli, "build", "--help", DOCKER_BUILDKIT="1")
+    return "DOCKER_BUILDKIT" if done.rc == 0 and "--secret" in done.out else None
+
+
+def docker_access(
+    look: Look, info: Mapping[str, Any], specs: tuple[CdiSpec, ...]
+) -> tuple[str, ...]:
+    """GPU access modes of a docker server: ``cdi``, ``gpus``, ``nvidia-runtime``.
+
+    Files of this machine count only if the server runs on it: not behind DOCKER_HOST=tcp:// or
+    ssh://, not in Docker Desktop's own machine.
+    """
+    host = look.environ.get("DOCKER_HOST", "")
+    desktop = "Docker Desktop" in str(info.get("OperatingSystem", ""))
+    local = not desktop and (not host or host.startswith("unix:"))
+    modes = []
+    if _has_cdi(look, info, specs, local=local):
+        modes.append("cdi")
+    runtimes = info.get("Runtimes")
+    runtime = isinstance(runtimes, dict) and "nvidia" in runtimes
+    hook = local and any(look.find(name, f"/usr/bin/{name}") for name in _HOOKS)
+    # Docker Desktop passes the GPU on by itself, on its WSL kernel only.
+    own = desktop and "microsoft" in str(info.get("KernelVersion", "")).lower()
+    if runtime or hook or own:
+        modes.append("gpus")
+    if runtime:
+        modes.append("nvidia-runtime")
+    return tuple(modes)
+
+
+def _has_cdi(
+    look: Look, info: Mapping[str, Any], specs: tuple[CdiSpec, ...], *, local: bool
+) -> bool:
+    folders = _texts(info.get("CDISpecDirs"))
+    found = info.get("DiscoveredDevices")
+    for device in found if isinstance(found, list) else []:
+        if isinstance(device, dict) and str(device.get("ID", "")).startswith("nvidia.com/gpu="):
+            return True
+    if found is not None or not folders or not local:
+        return False
+    # Engines from 25 to 28.1 read the folders but do not list what they found.
+    usual = {os.path.realpath(look.path(folder)) for folder in cdi.FOLDERS}
+    more = [f for f in folders if os.path.realpath(look.path(f)) not in usual]
+    return has_nvidia((*specs, *cdi.probe(look, *more)[0]) if more else specs)
+
+
+def has_nvidia(specs: tuple[CdiSpec, ...]) -> bool:
+    """Whether any specification names an NVIDIA GPU."""
+    return any(device.startswith("nvidia.com/gpu=") for s in specs for device in s.devices)
+
+
+def podman(look: Look, cli: str, specs: tuple[CdiSpec, ...]) -> EngineFacts:
+    """Podman, asked for its version only: ``podman info`` makes a storage folder and a process."""
+    done = look.run(cli, "--version")
+    version = version_in(done.out, "podman version ") if done.rc == 0 else None
+    user = getattr(os, "geteuid", None)
+    return EngineFacts(
+        name="podman",
+        cli=cli,
+        version=version,
+        answers=version is not None,
+        access=("cdi",) if version and has_nvidia(specs) else (),
+        rootless=user() != 0 if user and look.real else None,
+        says="" if version else says(done),
+    )
+
+
+def apptainer(look: Look, cli: str) -> EngineFacts:
+    """Apptainer or Singularity; ``--nv`` takes the host's driver files, so the access is native."""
+    done = look.run(cli, "--version")
+    version = version_in(done.out) if done.rc == 0 else None
+    return EngineFacts(
+        name="apptainer",
+        cli=cli,
+        version=version,
+        answers=version is not None,
+        access=("native",) if version else (),
+        says="" if version else says(done),
+    )
+
+
+def container_toolkit(look: Look) -> Tool | None:
+    """The NVIDIA container toolkit, by whichever of its programs is here."""
+    for name in ("nvidia-ctk", "nvidia-container-cli"):
+        for path in look.find(name, f"/usr/bin/{name}")[:1]:
+            version = version_in(look.run(path, "--version").out, r"version:? ")
+            return Tool(name="nvidia-container-toolkit", version=version, path=path, source=name)
+    return None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(clean(v) for v in value if isinstance(v, str)) if isinstance(value, list) else ()

@@ -1,0 +1,164 @@
+"""Where probes look: a root folder, an environment, a way to run commands. Nothing is written."""
+
+import contextlib
+import os
+import platform
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PureWindowsPath
+from typing import TypeVar
+
+from envbuild.errors import EnvbuildError
+from envbuild.io.proc import Completed
+from envbuild.values.host import Probe
+
+T = TypeVar("T")
+Found = tuple[T, tuple[Probe, ...]]
+Runner = Callable[[Sequence[str], Mapping[str, str]], Completed]
+
+SECONDS = 2.0
+"""How long one command may take; ``ENVBUILD_PROBE_TIMEOUT`` (seconds) overrides."""
+TEXT = 1 << 20
+"""Most bytes that are read of any file or command; nothing a probe wants is longer."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a probe may use.
+
+    Attributes:
+        root: the file system that is looked at.
+        environ: environment variables as the user has them.
+        system: ``Linux``, ``Windows``, ... as `platform.system` says.
+        runner: runs a command with an environment and a time limit.
+    """
+
+    root: Path
+    environ: Mapping[str, str]
+    system: str
+    runner: Runner
+
+    @property
+    def real(self) -> bool:
+        """The root is this machine's own, so what Python itself knows applies."""
+        return self.root == Path("/")
+
+    def path(self, path: str) -> Path:
+        """The place of an absolute path below the root."""
+        if self.system == "Windows" and self.real:
+            return Path(path)
+        return self.root / path.lstrip("/")
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something at the path."""
+        try:
+            return self.path(path).exists()
+        except (OSError, ValueError):
+            return False
+
+    def data(self, path: str, limit: int = TEXT) -> bytes | None:
+        """The first ``limit`` bytes of a file, None if it cannot be read."""
+        with contextlib.suppress(OSError, ValueError):
+            place = self.path(path)
+            # A FIFO or a device in a file's place would block for ever.
+            if place.is_file():
+                with place.open("rb") as f:
+                    return f.read(limit)
+        return None
+
+    def text(self, path: str) -> str | None:
+        """The file as text without control characters, None if it cannot be read."""
+        data = self.data(path)
+        return None if data is None else clean(data.decode("utf-8", "replace"))
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """Sorted names in a folder; empty if it cannot be read."""
+        try:
+            return tuple(sorted(p.name for p in self.path(folder).iterdir()))
+        except (OSError, ValueError):
+            return ()
+
+    def folders(self) -> tuple[str, ...]:
+        """The absolute folders of PATH, each once, in order; a relative one is a trap."""
+        windows = self.system == "Windows"
+        parts = self.environ.get("PATH", "").split(";" if windows else ":")
+        absolute = PureWindowsPath.is_absolute if windows else None
+        return tuple(
+            dict.fromkeys(
+                p for p in parts if (absolute(PureWindowsPath(p)) if absolute else p[:1] == "/")
+            )
+        )
+
+    def find(self, name: str, *more: str) -> tuple[str, ...]:
+        """Programs of that name on PATH and at the paths ``more``, each real file once."""
+        places = [f"{folder.rstrip('/')}/{name}" for folder in self.folders()]
+        found: dict[str, str] = {}
+        for place in [*places, *more]:
+            with contextlib.suppress(OSError, ValueError):
+                file = self.path(place)
+                if file.is_file() and os.access(file, os.X_OK):
+                    found.setdefault(os.path.realpath(file), place)
+        return tuple(found.values())
+
+    def run(self, *argv: str, **env: str) -> Completed:
+        """Run a program found by `find`, in English; never raises, output is cleaned."""
+        kept = {k: v for k, v in self.environ.items() if k != "CUDA_VISIBLE_DEVICES"}
+        try:
+            done = self.runner(argv, kept | {"LC_ALL": "C", "LANG": "C"} | env)
+        except EnvbuildError as e:
+            return Completed(argv, 127, "", clean(e.what), False, 0.0)
+        return done._replace(out=clean(done.out[:TEXT]), err=clean(done.err[:TEXT]))
+
+
+def here(environ: Mapping[str, str] | None = None) -> Look:
+    """This machine."""
+    return Look(
+        Path("/"), os.environ if environ is None else environ, platform.system(), run_limited
+    )
+
+
+def run_limited(argv: Sequence[str], env: Mapping[str, str]) -> Completed:
+    """Run within the time limit, group kill included.
+
+    Raises:
+        MachineError: the program cannot be started.
+    """
+    from envbuild.io.proc import run
+
+    grace = 0.1
+    return run(argv, timeout=seconds(env) - 2 * grace, env=env, limit=TEXT, grace=grace)
+
+
+def run_nothing(argv: Sequence[str], env: Mapping[str, str]) -> Completed:  # noqa: ARG001
+    """The runner of a foreign root: its programs are not ours to run."""
+    return Completed(
+        tuple(argv), 127, "", "not run: the root folder is not this machine's", False, 0
+    )
+
+
+def seconds(environ: Mapping[str, str]) -> float:
+    """The time limit of one command."""
+    try:
+        return min(max(float(environ.get("ENVBUILD_PROBE_TIMEOUT", "")), 0.5), 300.0)
+    except ValueError:
+        return SECONDS
+
+
+def clean(text: str) -> str:
+    """Foreign text as data: without control characters, except newline and tab."""
+    return "".join(c for c in text if c in "\n\t" or c.isprintable())
+
+
+def says(done: Completed) -> str:
+    """In one line, why a command gave no answer."""
+    if done.timed_out:
+        return "no answer in time; ENVBUILD_PROBE_TIMEOUT=20 waits 20 seconds"
+    lines = [line.strip() for line in (done.err + "\n" + done.out).splitlines() if line.strip()]
+    return lines[0][:300] if lines else f"exit code {done.rc}"
+
+
+def version_in(text: str, before: str = "") -> str | None:
+    """The first ``1.2`` or ``1.2.3...`` in the text, after the pattern ``before``."""
+    match = re.search(before + r"(\d{1,6}(?:\.\d{1,8}){1,4})", text, re.ASCII)
+    return match[1] if match else None

@@ -1,0 +1,136 @@
+"""``nvidia-smi``, asked when NVML does not answer (Windows driver seen from WSL, no library)."""
+
+import csv
+import re
+
+from envbuild.host.look import Found, Look, says, version_in
+from envbuild.host.nvml import Answer
+from envbuild.io.proc import Completed
+from envbuild.values.codec import replace
+from envbuild.values.host import Driver, Gpu, Mig, Probe
+
+_WSL = (
+    "/usr/lib/wsl/lib/nvidia-smi",
+    "/mnt/c/Windows/System32/nvidia-smi.exe",
+    "/mnt/c/Program Files/NVIDIA Corporation/NVSMI/nvidia-smi.exe",
+)
+_WINDOWS = (
+    "C:/Windows/System32/nvidia-smi.exe",
+    "C:/Program Files/NVIDIA Corporation/NVSMI/nvidia-smi.exe",
+)
+# Drivers before R510 do not know compute_cap, those before R450 not MIG: ask for less and less.
+_FIELDS = ("name", "uuid", "memory.total", "pci.bus_id", "pci.device_id", "driver_version")
+_QUERIES = (
+    (*_FIELDS, "compute_cap", "mig.mode.current"),
+    (*_FIELDS, "mig.mode.current"),
+    _FIELDS,
+)
+
+
+def probe(look: Look) -> Found[Answer | None]:
+    """GPUs and driver as ``nvidia-smi`` prints them; None where none answers."""
+    failed: list[Probe] = []
+    for program in programs(look):
+        done = _query(look, program)
+        gpus = parse_query(done.out) if done.rc == 0 else ()
+        if not gpus:
+            failed.append(Probe(name="nvidia-smi", ok=False, says=f"{program}: {says(done)}"))
+            if done.timed_out:
+                break
+            continue
+        banner = look.run(program)
+        driver = parse_banner(banner.out)
+        version = done.out.partition("\n")[0].split(",")[5:6]
+        if driver.version is None and version:
+            driver = replace(driver, version=version_in(version[0]))
+        if any(gpu.mig and gpu.mig.enabled for gpu in gpus):
+            gpus = with_instances(gpus, look.run(program, "-L").out)
+        return Answer(driver=driver, gpus=gpus), (Probe(name="nvidia-smi", ok=True),)
+    return None, tuple(failed)
+
+
+def programs(look: Look) -> tuple[str, ...]:
+    """Every ``nvidia-smi`` that may be here, best first."""
+    if look.system == "Windows":
+        return look.find("nvidia-smi.exe", *_WINDOWS)
+    on_wsl = look.exists("/dev/dxg") or look.exists("/usr/lib/wsl")
+    return look.find("nvidia-smi", *(_WSL if on_wsl else ()))
+
+
+def _query(look: Look, program: str) -> Completed:
+    done = Completed((program,), 1, "", "", False, 0.0)
+    for fields in _QUERIES:
+        done = look.run(program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits")
+        if "not a valid field" not in done.out + done.err:
+            break
+    return done
+
+
+def parse_query(text: str) -> tuple[Gpu, ...]:
+    """The rows of ``--query-gpu``; columns are told by their order in the three queries.
+
+    >>> parse_query("Tesla T4, GPU-1, 15360, 00000000:00:1E.0, 0x1EB810DE, 470.82.01")[0].pci_id
+    '10de:1eb8'
+    """
+    gpus: list[Gpu] = []
+    try:
+        rows = list(csv.reader(text.splitlines(), skipinitialspace=True))
+    except csv.Error:
+        return ()
+    for row in rows:
+        fields = next((q for q in _QUERIES if len(q) == len(row)), None)
+        if fields is None:
+            continue
+        known = {k: v.strip() for k, v in zip(fields, row, strict=True) if _known(v)}
+        uuid = known.get("uuid", "")
+        if not uuid.startswith("GPU-") and not known.get("pci.bus_id"):
+            continue
+        cc = re.fullmatch(r"\d{1,2}\.\d", known.get("compute_cap", ""), re.ASCII)
+        memory = re.fullmatch(r"\d{1,9}", known.get("memory.total", ""), re.ASCII)
+        device = re.fullmatch(r"0x([0-9A-Fa-f]{4})10DE", known.get("pci.device_id", ""))
+        mode = known.get("mig.mode.current")
+        gpus.append(
+            Gpu(
+                name=known.get("name"),
+                uuid=uuid or None,
+                cc=cc[0] if cc else None,
+                memory_mib=int(memory[0]) if memory else None,
+                mig=Mig(enabled=mode == "Enabled") if mode in {"Enabled", "Disabled"} else None,
+                pci_bus=known.get("pci.bus_id"),
+                pci_id=f"10de:{device[1].lower()}" if device else None,
+                source="nvidia-smi",
+            )
+        )
+    return tuple(gpus)
+
+
+def _known(value: str) -> bool:
+    # "[N/A]", "[Not Supported]", "[Unknown Error]", "[GPU requires reset]"
+    return bool(value.strip()) and value.strip()[0] != "[" and value.strip() != "N/A"
+
+
+def parse_banner(text: str) -> Driver:
+    """Driver and CUDA level from the header; R610 and later say KMD and CUDA UMD version."""
+    return Driver(
+        version=version_in(text, r"(?:Driver|KMD) Version\s*:\s*"),
+        cuda=version_in(text, r"CUDA (?:UMD )?Version\s*:\s*"),
+        source="nvidia-smi",
+    )
+
+
+def with_instances(gpus: tuple[Gpu, ...], listing: str) -> tuple[Gpu, ...]:
+    """The GPUs with the MIG instances that ``nvidia-smi -L`` lists below each."""
+    instances: dict[str, list[str]] = {}
+    below: list[str] = []
+    for line in listing.splitlines():
+        match = re.search(r"\(UUID: ((?:GPU|MIG)-[\w/-]{1,80})\)", line, re.ASCII)
+        if match and match[1].startswith("GPU-"):
+            below = instances.setdefault(match[1], [])
+        elif match:
+            below.append(match[1])
+    return tuple(
+        replace(gpu, mig=Mig(enabled=True, instances=tuple(instances.get(gpu.uuid or "", ()))))
+        if gpu.mig and gpu.mig.enabled
+        else gpu
+        for gpu in gpus
+    )

@@ -1,0 +1,115 @@
+"""Host compilers and CUDA toolkits, with versions."""
+
+import json
+import os
+import re
+
+from envbuild.host.look import Look, version_in
+from envbuild.values.host import Tool
+
+_COMPILER = re.compile(r"(gcc|g\+\+|clang|clang\+\+)(-\d{1,2})?")
+_FOLDERS = ("/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit")
+_WINDOWS = "C:/Program Files/NVIDIA GPU Computing Toolkit/CUDA"
+_MOST = 40
+
+
+def probe(look: Look) -> tuple[tuple[Tool, ...], tuple[Tool, ...]]:
+    """Compilers, nvcc last, and toolkits."""
+    nvcc = nvccs(look)
+    return (*compilers(look), *nvcc), toolkits(look, nvcc)
+
+
+def compilers(look: Look) -> tuple[Tool, ...]:
+    """The gcc, g++ and clang of PATH, plain and numbered, the first of each name."""
+    places: dict[str, str] = {}
+    for folder in look.folders():
+        for name in look.names(folder):
+            if _COMPILER.fullmatch(name.removesuffix(".exe")):
+                for path in look.find(name)[:1]:
+                    places.setdefault(name, path)
+    versions: dict[str, str | None] = {}
+    tools = []
+    for name, path in sorted(places.items())[:_MOST]:
+        # gcc and gcc-12 are one program under two names: ask once.
+        real = os.path.realpath(look.path(path))
+        if real not in versions:
+            versions[real] = _version(look, name, path)
+        tools.append(Tool(name=name, version=versions[real], path=path, source="PATH"))
+    return tuple(tools)
+
+
+def _version(look: Look, name: str, path: str) -> str | None:
+    if name.startswith("clang"):
+        return parse_clang(look.run(path, "--version").out)
+    return parse_gcc(look.run(path, "-dumpfullversion", "-dumpversion").out)
+
+
+def nvccs(look: Look) -> tuple[Tool, ...]:
+    """Every nvcc on PATH and in the toolkit folders, each real file once."""
+    names = ("nvcc.exe",) if look.system == "Windows" else ("nvcc",)
+    inside = [f"{folder}/bin/{names[0]}" for folder in folders(look)]
+    return tuple(
+        Tool(name="nvcc", version=parse_nvcc(look.run(p, "--version").out), path=p, source="nvcc")
+        for p in look.find(names[0], *inside)[:_MOST]
+    )
+
+
+def toolkits(look: Look, nvcc: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    """CUDA toolkits that are there: version, folder, and what told the version."""
+    found: dict[str, Tool] = {}
+    for folder in folders(look):
+        version, source = _folder_version(look, folder)
+        if version is None:
+            own = next((t for t in nvcc if t.path and t.path.startswith(f"{folder}/bin/")), None)
+            version, source = (own.version, "nvcc --version") if own else (None, "")
+        if version is not None:
+            real = os.path.realpath(look.path(folder))
+            found.setdefault(real, Tool(name="cuda", version=version, path=folder, source=source))
+    return tuple(found.values())
+
+
+def folders(look: Look) -> tuple[str, ...]:
+    """Folders that may be a toolkit: the user's CUDA_HOME first, then numbered ones, then links."""
+    own = [look.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+    numbered = [
+        f"/usr/local/{name}"
+        for name in reversed(look.names("/usr/local"))
+        if re.fullmatch(r"cuda-\d{1,2}(\.\d{1,2})?", name)
+    ]
+    if look.system == "Windows":
+        numbered = [f"{_WINDOWS}/{name}" for name in reversed(look.names(_WINDOWS))]
+    places = [p.rstrip("/") for p in own if p] + numbered + list(_FOLDERS)
+    return tuple(dict.fromkeys(p for p in places if look.exists(f"{p}/bin")))
+
+
+def _folder_version(look: Look, folder: str) -> tuple[str | None, str]:
+    text = look.text(f"{folder}/version.json")
+    if text is not None:
+        return parse_version_json(text), "version.json"
+    text = look.text(f"{folder}/version.txt")
+    return (version_in(text, r"CUDA Version "), "version.txt") if text else (None, "")
+
+
+def parse_version_json(text: str) -> str | None:
+    """The release (``12.9.1``) in a toolkit's version.json."""
+    try:
+        version = json.loads(text)["cuda"]["version"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return version_in(version) if isinstance(version, str) else None
+
+
+def parse_gcc(text: str) -> str | None:
+    """The version that gcc prints alone on a line; old ones print the major only."""
+    match = re.match(r"(\d{1,2}(?:\.\d{1,3}){0,2})\s*$", text, re.ASCII | re.MULTILINE)
+    return match[1] if match else None
+
+
+def parse_clang(text: str) -> str | None:
+    """The version in the first line of ``clang --version``."""
+    return version_in(text, r"clang version ")
+
+
+def parse_nvcc(text: str) -> str | None:
+    """The version of nvcc itself: ``Cuda compilation tools, release 13.0, V13.0.88``."""
+    return version_in(text, r"release [\d.]+, V") or version_in(text, r"release ")

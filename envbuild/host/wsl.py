@@ -1,0 +1,44 @@
+"""WSL: generation 1 or 2, and the version of WSL itself."""
+
+import re
+
+from envbuild.host.look import Look, version_in
+from envbuild.values.host import Wsl
+
+_INTEROP = ("/proc/sys/fs/binfmt_misc/WSLInterop", "/proc/sys/fs/binfmt_misc/WSLInterop-late")
+_WSL_EXE = ("/mnt/c/Program Files/WSL/wsl.exe", "/mnt/c/Windows/System32/wsl.exe")
+
+
+def probe(look: Look) -> Wsl | None:
+    """The WSL we are in, or None."""
+    kernel = look.text("/proc/version") or ""
+    generation = parse_kernel(kernel)
+    if generation is None:
+        # A kernel that the user built need not name its maker.
+        signs = any(look.exists(path) for path in (*_INTEROP, "/run/WSL", "/usr/lib/wsl/lib"))
+        if not (signs and look.exists("/dev/dxg")):
+            return None
+        generation = 2
+    return Wsl(generation=generation, version=_version(look))
+
+
+def parse_kernel(text: str) -> int | None:
+    """The generation that ``/proc/version`` tells: 2 has a real Linux kernel.
+
+    >>> parse_kernel("Linux version 5.15.153.1-microsoft-standard-WSL2 (root@941d701f84f1)")
+    2
+    >>> parse_kernel("Linux version 4.4.0-22621-Microsoft (Microsoft@Microsoft.com)")
+    1
+    """
+    if not re.search("microsoft", text, re.IGNORECASE):
+        return None
+    return 1 if re.search(r"version [34]\.\d+\.\d+-\d+-Microsoft", text) else 2
+
+
+def _version(look: Look) -> str | None:
+    # wsl.exe writes UTF-16 and the user's language: only the digits of its first line are plain.
+    for program in look.find("wsl.exe", *_WSL_EXE)[:1]:
+        done = look.run(program, "--version")
+        if done.rc == 0:
+            return version_in(done.out.replace("\ufffd", "").partition("\n")[0])
+    return None
