@@ -30,6 +30,9 @@ TABLES: dict[str, Table] = {
     "torch_indexes": Table(model.TorchIndex, ("index",)),
     "packages": Table(model.PackageRule, ("name", "cuda_major", "requirement")),
     "jetson": Table(model.JetsonRow, ("l4t",)),
+    "triton": Table(model.TritonBuild, ("triton",)),
+    "cudnn": Table(model.CudnnFloor, ("cudnn_from",)),
+    "repositories": Table(model.Repository, ("kind", "name")),
     "products": Table(model.Product, ("name",)),
     "dies": Table(model.Die, ("die",)),
 }

@@ -1,0 +1,137 @@
+"""From what people type to rows: product names, PCI ids, compute capabilities."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import lru_cache
+
+from envbuild.errors import InputError
+from envbuild.matrix.load import load, load_names
+from envbuild.matrix.model import Die, Names, Product
+
+# What people leave out or add around the part of a name that tells products apart.
+_VENDOR = ("nvidia", "geforce", "tesla", "quadro", "jetson")
+_SERIES = ("gtx", "rtx", "gt")
+_NOISE = re.compile(
+    r"\((?:tm|r|c)\)|[™®©]|\bmig .*"
+    r"|\b(?:graphics card|graphics|gpu|video card|generation|with|design)\b"
+)
+_FORM = re.compile(r"\b(?:\d+ ?gi?b|sxm\d?|pcie|nvl\d*|hbm\d\w?|fhhl|dgxs|oem|desktop)\b")
+
+
+def cc_of(text: str) -> str:
+    """The compute capability that a text means.
+
+    Args:
+        text: ``6.1``, ``61``, ``sm_61``, ``compute_61``, ``sm_90a``, ``120f``.
+
+    Returns:
+        ``major.minor``; a name that an older toolkit gave a chip is turned into its own
+        (``sm_101`` is 11.0).
+
+    Raises:
+        InputError: no such compute capability; names the nearest.
+    """
+    word = text.strip().lower()
+    found = re.fullmatch(r"(?:(?:sm|compute|cc)[_ -]?)?(?:(\d+)\.(\d)|(\d{2,3}))([af]?)", word)
+    rows = load().capabilities
+    if found:
+        target = found[3] or found[1] + found[2]
+        for row in rows:
+            if target == row.target or target in row.aliases:
+                return row.cc
+    known = sorted((row.cc for row in rows), key=_number)
+    digits = re.sub(r"\D", "", word)
+    near = _nearest_cc(digits, known) if digits else known
+    what = f"{text!r} is not a compute capability"
+    raise InputError(what, why=f"nearest: {', '.join(near)}", fix="write it as 8.6, 86 or sm_86")
+
+
+def product(text: str) -> tuple[Product, ...]:
+    """The rows that a product name means.
+
+    Several rows come back where the name fits several products (``RTX 6000``), and a row has
+    ``by_die`` where one name was sold with several chips: the caller has to look at all of them.
+
+    Raises:
+        InputError: no product has a name like this; offers the nearest names.
+    """
+    names = load_names()
+    index = _index(names)
+    for key in _keys(text):
+        if rows := index.get(key):
+            return rows
+    spellings = {_keys(n)[:2][-1]: n for p in names.products for n in (p.name, *p.aliases)}
+    near = get_close_matches(_keys(text)[:2][-1] if text.strip() else "", spellings, n=4)
+    what = f"no GPU product is known by the name {text!r}"
+    fix = "give its compute capability with --cc; nvidia-smi --query-gpu=compute_cap prints it"
+    nearest = f"nearest: {', '.join(spellings[n] for n in near)}" if near else ""
+    raise InputError(what, why=nearest, fix=fix)
+
+
+def ccs(rows: Iterable[Product]) -> tuple[str, ...]:
+    """Every compute capability that these rows can be, lowest first."""
+    every = {cc for row in rows for cc in (row.cc, *(cc for _, cc in row.by_die)) if cc}
+    return tuple(sorted(every, key=_number))
+
+
+def die_of_pci(pci_id: str) -> Die | None:
+    """The die of a PCI id (``10de:1b06``, or the device alone), None where it is not known."""
+    vendor, _, device = pci_id.strip().lower().rpartition(":")
+    if vendor not in {"", "10de", "0x10de"}:
+        return None
+    return _dies(load_names()).get(device.removeprefix("0x"))
+
+
+@lru_cache(maxsize=4)
+def _dies(names: Names) -> dict[str, Die]:
+    return {device: row for row in names.dies for device in row.pci_ids}
+
+
+@lru_cache(maxsize=4)
+def _index(names: Names) -> dict[str, tuple[Product, ...]]:
+    """Every key of every product; of a key with weaker and stronger owners the strongest stay."""
+    ranked: dict[str, dict[int, list[Product]]] = {}
+    for row in names.products:
+        for name in (row.name, *row.aliases):
+            for rank, key in enumerate(_keys(name)):
+                owners = ranked.setdefault(key, {}).setdefault(rank, [])
+                if row not in owners:
+                    owners.append(row)
+    return {key: tuple(ranks[min(ranks)]) for key, ranks in ranked.items()}
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    """The name as typed, then without the brand, then without form factor and memory size."""
+    whole = _clean(text)
+    short = _without(whole, _VENDOR)
+    plain = " ".join(_FORM.sub(" ", short).split())
+    steps = (whole, short, _without(short, _SERIES), plain, _without(plain, _SERIES))
+    return tuple(dict.fromkeys(_compact(step) for step in steps if step))
+
+
+def _clean(text: str) -> str:
+    lower = _NOISE.sub(" ", text.lower().replace("laptop", "mobile"))
+    return " ".join(re.sub(r"[^a-z0-9.+]+", " ", lower).split())
+
+
+def _compact(text: str) -> str:
+    return text.replace(" ", "")
+
+
+def _without(text: str, words: tuple[str, ...]) -> str:
+    """The text without these words at its start, glued or not (``gtx1080`` too)."""
+    pattern = "|".join(words)
+    return re.sub(rf"^(?:(?:{pattern})\b ?|(?:{pattern})(?=\d))+", "", text)
+
+
+def _nearest_cc(digits: str, known: list[str]) -> list[str]:
+    """Two below and two above."""
+    at = bisect_left([_number(cc) for cc in known], int(digits))
+    return known[max(0, at - 2) : at + 2]
+
+
+def _number(cc: str) -> int:
+    major, _, minor = cc.partition(".")
+    return int(major) * 10 + int(minor)
