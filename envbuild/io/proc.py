@@ -6,10 +6,13 @@ import signal
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, NamedTuple
 
 from envbuild.errors import MachineError
+
+_LINES = 10_000
 
 
 class Completed(NamedTuple):
@@ -167,7 +170,7 @@ def stream(
         argv: the command.
         env: the full environment, or None to inherit.
         cwd: working directory.
-        line: gets each line of combined output instead of stderr; the text is kept either way.
+        line: gets each line of combined output instead of stderr; the last lines are kept.
 
     Raises:
         MachineError: the program cannot be started.
@@ -186,7 +189,7 @@ def stream(
     except (OSError, ValueError) as e:
         what = f"{argv[0]} cannot be started: {e}"
         raise MachineError(what, fix=f"install {argv[0]}, or check that it can be run") from e
-    kept: list[str] = []
+    kept: deque[str] = deque(maxlen=_LINES)
     try:
         if line and process.stdout:
             for raw in process.stdout:
@@ -197,5 +200,8 @@ def stream(
     except BaseException:
         kill_group(process)
         raise
+    finally:
+        if process.stdout:
+            process.stdout.close()
     out = "\n".join(kept)
     return Completed(tuple(argv), process.returncode, out, "", False, time.monotonic() - start)
