@@ -1,0 +1,376 @@
+"""This machine as an engine: no container, no daemon, no root.
+
+A toolkit that is already there is used if it fits the plan; else a private prefix is made from the
+locked wheels. Nothing outside the workspace is written. A prefix keeps what runs in it away from
+nothing: commands see this machine, its files and its network.
+"""
+
+import contextlib
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from envbuild.engines import prefix, toolkits, tree, wheels
+from envbuild.engines.base import Mount, RunSpec
+from envbuild.errors import BuildError, InputError, MachineError, StaleError
+from envbuild.io import files, proc
+from envbuild.io.net import Net
+from envbuild.values.codec import Pairs, Value, digest, dump, load
+from envbuild.values.finding import Step
+from envbuild.values.host import EngineFacts
+from envbuild.values.image import BuildContext, Image
+from envbuild.values.lock import Lock
+from envbuild.values.plan import Plan
+
+_SEARCHED = ("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "PYTHONPATH")
+_FROM_PLAN = ("CMAKE_CUDA_ARCHITECTURES", "CUDAARCHS", "TORCH_CUDA_ARCH_LIST")
+_PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
+_NO_NVCC = (
+    "wheels hold nvcc from CUDA 13.0 on, and 13.x compiles nothing below 7.5: this prefix compiles "
+    "device code only, with NVRTC. A whole compiler for this cc: docker or podman with "
+    "--toolkit-source image (12.9 and older) or --toolkit-source distro (Debian's 11.8 or 12.4), "
+    "or a toolkit up to 12.9 installed here (the vendor's archives, conda): it is then found "
+    "through CUDA_HOME"
+)
+
+
+class Record(Value):
+    """What was built: the image, and every file it consisted of."""
+
+    image: Image
+    files: Pairs
+
+
+def _stderr(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+class LocalEngine:
+    """The engine without containers.
+
+    Args:
+        root: folder of prefixes and records, made when first needed.
+        say: takes each line of progress.
+    """
+
+    name = "local"
+
+    def __init__(
+        self, root: Path = Path(".envbuild/prefix"), say: Callable[[str], None] = _stderr
+    ) -> None:
+        self.root = root.resolve()
+        self.say = say
+
+    def probe(self) -> EngineFacts:
+        """It answers wherever there is Linux; ``says`` is what it runs on."""
+        if sys.platform != "linux":
+            return EngineFacts(name=self.name, says="the local engine needs Linux")
+        return EngineFacts(
+            name=self.name,
+            version=platform.release(),
+            answers=True,
+            access=("native",),
+            rootless=os.geteuid() != 0,
+            says=f"{_os_name()}, glibc {platform.libc_ver()[1] or 'none'}, {platform.machine()}",
+        )
+
+    def inside(self, mount: Mount) -> str:
+        """Nothing is mounted: a command finds the source itself."""
+        return mount.source
+
+    def toolkit_for(self, plan: Plan) -> Path | None:
+        """A toolkit on this machine that fits the plan; None where one must be made.
+
+        A source that the user named is taken at its word: then nothing else will do.
+        """
+        if plan.request.toolkit_source is not None:
+            return None
+        for folder in toolkits.folders():
+            toolkit = toolkits.read(folder)
+            if toolkit and toolkits.misfit(toolkit, plan) is None:
+                return folder
+        return None
+
+    def build_steps(
+        self, context: BuildContext, tag: str, net: Net, target: str = ""
+    ) -> tuple[Step, ...]:
+        """What ``build`` would do; nothing is done."""
+        del tag, net
+        plan = _plan(context, target)
+        found = self.toolkit_for(plan)
+        if found:
+            return (Step(why="a toolkit that is here fits the plan", text=f"use {found}"),)
+        lock = _lock(context, plan)
+        folder = self.root / prefix.key(lock.wheels)
+        argv = wheels.download_argv("requirements.txt", str(self.root / "wheels"))
+        return (
+            Step(
+                why="fetch the locked wheels (each in its own call, so that a cut run goes on)",
+                argv=tuple(argv),
+                check="the sha256 of each file is the lock's",
+            ),
+            Step(
+                why="make a private toolkit folder of them",
+                text=f"unpack them into {folder} and link lib64, lib*.so",
+                check=f"{folder}/cuda/bin/nvcc --version",
+            ),
+        )
+
+    def build(self, context: BuildContext, tag: str, net: Net, target: str = "") -> Image:
+        """A toolkit that fits, or a private prefix; ``tag`` names nothing here.
+
+        Raises:
+            StaleError: the lock is of another plan, or a wheel is not the locked one.
+            MachineError: no wheels to make it of, no host compiler, no room, no network.
+            BuildError: the compiler does not do what the plan promises.
+        """
+        del tag
+        plan = _plan(context, target)
+        with files.locked(self.root / "lock"):
+            found = self.toolkit_for(plan)
+            if found:
+                self.say(f"toolkit   {found} is here and fits: nothing is fetched")
+                listing = tree.contents(found, toolkits.is_compiler_part)
+                return self._record(found, found, listing, plan, None)
+            return self._private(plan, _lock(context, plan), net)
+
+    def _private(self, plan: Plan, lock: Lock, net: Net) -> Image:
+        # The wheel of that bare name holds nvcc; a missing g++ is said before anything is fetched.
+        if any(wheel.name == "nvidia-cuda-nvcc" for wheel in lock.wheels):
+            toolkits.need_host_compiler(plan.host_compiler.max if plan.host_compiler else None)
+        folder = self.root / prefix.key(lock.wheels)
+        listing = self._intact(folder)
+        if listing is None:
+            prefix.make(lock.wheels, self.root, net, self.say, plan.size.disk_mib)
+            listing = tree.contents(folder)
+        return self._record(folder, folder / "cuda", listing, plan, lock)
+
+    def _intact(self, folder: Path) -> Pairs | None:
+        """Contents of a prefix that is as it was made, else None."""
+        record = self._read(folder)
+        if record is None or not folder.is_dir():
+            return None
+        now = tree.contents(folder)
+        different = tree.changed(record.files, now)
+        if different:
+            self.say(f"prefix    {different[0]} was changed: made again")
+        return None if different else now
+
+    def _record(
+        self, ref: Path, cuda: Path, listing: Pairs, plan: Plan, lock: Lock | None
+    ) -> Image:
+        env, compiler = _environment(ref, cuda, plan)
+        image = Image(
+            ref=str(ref),
+            config=tree.digest(listing),
+            platform=_platform(),
+            env=env,
+            labels=Pairs(
+                {
+                    "envbuild.plan": digest(plan),
+                    **({"envbuild.lock": digest(lock)} if lock else {}),
+                    "envbuild.cc": ",".join(plan.cc),
+                    "envbuild.promise": ",".join(plan.promise),
+                    "envbuild.cuda": plan.cuda or "",
+                    "envbuild.stage": "devel",
+                    "envbuild.compiler": compiler,
+                }
+            ),
+        )
+        self._check_promise(image, compiler, plan)
+        files.write(self._path(ref), dump(Record(image=image, files=listing)))
+        if compiler == "nvrtc":
+            self.say(f"note      {_NO_NVCC}")
+        return image
+
+    def _check_promise(self, image: Image, compiler: str, plan: Plan) -> None:
+        argv = (compiler, "--list-gpu-code")
+        done = proc.run(argv, timeout=60, env=_merged(image.env))
+        targets = done.out.split()
+        missing = [f"sm_{t}" for t in plan.promise if f"sm_{t}" not in targets]
+        if done.rc:
+            what = f"{compiler} of the new prefix does not run here"
+            raise BuildError(what, why=done.err.strip(), fix="use a container engine")
+        if missing:
+            what = f"{compiler} in {image.ref} does not compile {', '.join(missing)}"
+            raise BuildError(what, fix="plan again: envbuild plan --explain")
+
+    def pull(self, ref: str, net: Net) -> Image:
+        """There are no images here."""
+        del net
+        what = f"{ref} cannot be fetched: the local engine has no images"
+        raise InputError(what, fix="use docker or podman")
+
+    def push(self, ref: str, target: str, net: Net) -> Image:
+        """There are no images here."""
+        del target, net
+        what = f"{ref} cannot be pushed: it is a folder of this machine, not an image"
+        raise InputError(what, fix="build it with docker or podman to have an image")
+
+    def inspect(self, ref: str) -> Image | None:
+        """The prefix or toolkit under this path, as long as it is what was built.
+
+        Raises:
+            StaleError: a file of it was changed.
+        """
+        folder = Path(ref).resolve()
+        record = self._read(folder)
+        own = folder.parent == self.root
+        if record is None:
+            return None if own else _unrecorded(folder)
+        keep = (lambda _: True) if own else toolkits.is_compiler_part
+        different = tree.changed(record.files, tree.contents(folder, keep))
+        if different:
+            what = f"{folder} is not what was built: {different[0]} was changed"
+            raise StaleError(what, fix="envbuild build makes it again")
+        return record.image
+
+    def run(self, ref: str, spec: RunSpec) -> proc.Completed:
+        """Run one command with the prefix's environment; its whole group ends at the time limit."""
+        env = self._env_of(ref, spec.access) | dict(spec.env)
+        if spec.user:
+            what = "the local engine runs commands as you, not as another user"
+            raise InputError(what, fix="leave the user out")
+        if spec.devices:
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(spec.devices)
+        return proc.run(spec.argv, timeout=spec.timeout, env=env, cwd=spec.workdir or None)
+
+    def interactive(self, ref: str, argv: Sequence[str], access: str) -> int:
+        """Run with this terminal; without a command, the user's shell."""
+        command = list(argv) or [os.environ.get("SHELL") or "/bin/sh"]
+        env = self._env_of(ref, access)
+        with _ctrl_c_is_the_commands():
+            try:
+                return subprocess.run(command, env=env, check=False).returncode
+            except OSError as e:
+                what = f"{command[0]} cannot be started: {e.strerror or e}"
+                raise InputError(what, fix="check the command") from e
+
+    def _env_of(self, ref: str, access: str) -> dict[str, str]:
+        if access not in ("native", "none"):
+            what = f"the local engine has no access mode {access}"
+            raise InputError(what, fix="native, or none to hide the GPUs")
+        folder = Path(ref).resolve()
+        record = self._read(folder)
+        image = record.image if record else _unrecorded(folder)
+        if image is None:
+            what = f"{ref} is neither a prefix made here nor a toolkit"
+            raise InputError(what, fix="make one: envbuild build")
+        return _merged(image.env) | ({"CUDA_VISIBLE_DEVICES": ""} if access == "none" else {})
+
+    def _path(self, folder: Path) -> Path:
+        name = folder.as_posix().strip("/").replace("/", "-")
+        return self.root / f"{folder.name if folder.parent == self.root else name}.json"
+
+    def _read(self, folder: Path) -> Record | None:
+        path = self._path(folder)
+        if not path.is_file():
+            return None
+        record = load(Record, files.read(path), str(path))
+        return record if record.image.ref == str(folder) else None
+
+
+def _plan(context: BuildContext, target: str) -> Plan:
+    if target not in ("", "devel"):
+        what = f"the local engine has no {target} stage: it makes a compiler's folder"
+        raise InputError(what, fix="use docker or podman for it")
+    data = _file(context, "plan.json")
+    if data is None:
+        what = "the context holds no plan.json"
+        raise InputError(what, fix="make it with envbuild render")
+    return load(Plan, data, "plan.json")
+
+
+def _lock(context: BuildContext, plan: Plan) -> Lock:
+    data = _file(context, "envbuild.lock")
+    lock = load(Lock, data, "envbuild.lock") if data else None
+    if lock is None or not lock.wheels:
+        what = (
+            f"no toolkit here fits, and the source {plan.toolkit_source} needs a container engine"
+        )
+        fix = "--toolkit-source wheels; or start docker or podman; or set CUDA_HOME to a toolkit"
+        raise MachineError(what, fix=fix)
+    if lock.plan != digest(plan):
+        what = "envbuild.lock was made for another plan"
+        raise StaleError(what, fix="make it again: envbuild lock")
+    return lock
+
+
+def _file(context: BuildContext, name: str) -> bytes | None:
+    return next((file.data for file in context.files if file.path == name), None)
+
+
+def _environment(ref: Path, cuda: Path, plan: Plan) -> tuple[Pairs, str]:
+    """The environment that makes a folder the toolkit, and the name of its compiler."""
+    nvcc = (cuda / "bin" / "nvcc").exists()
+    libraries = next((d for d in ("lib64", "lib") if (cuda / d).is_dir()), "lib64")
+    links = [d for d in (f"{libraries}/stubs", libraries) if (cuda / d).is_dir()]
+    env = {
+        "PATH": f"{cuda}/bin" if ref == cuda else f"{cuda}/bin:{ref}/bin",
+        "CUDA_HOME": str(cuda),
+        "CUDA_PATH": str(cuda),
+        "LD_LIBRARY_PATH": f"{cuda}/{libraries}",
+        "LIBRARY_PATH": ":".join(f"{cuda}/{d}" for d in links),
+    }
+    if (ref / "site").is_dir():
+        env |= {"PYTHONPATH": f"{ref}/site", "PYTHONDONTWRITEBYTECODE": "1"}
+    if nvcc:
+        gxx = toolkits.need_host_compiler(toolkits.gcc_ceiling(cuda)).path
+        env |= {"NVCC_CCBIN": gxx, "CUDAHOSTCXX": gxx}
+    for name in _FROM_PLAN:
+        text = plan.env.get(name)
+        if text:
+            env[name] = text
+    return Pairs(env), "nvcc" if nvcc else "nvrtc"
+
+
+def _unrecorded(folder: Path) -> Image | None:
+    """A toolkit that somebody else installed and no plan asked for."""
+    toolkit = toolkits.read(folder) if (folder / "bin" / "nvcc").is_file() else None
+    if toolkit is None:
+        return None
+    from envbuild.values.plan import MatrixId
+
+    nothing = Plan(outcome="ok", matrix=MatrixId(date="", digest=""))
+    env, compiler = _environment(folder, folder, nothing)
+    return Image(
+        ref=str(folder),
+        config=tree.digest(tree.contents(folder, toolkits.is_compiler_part)),
+        platform=_platform(),
+        env=env,
+        labels=Pairs({"envbuild.cuda": toolkit.cuda, "envbuild.compiler": compiler}),
+    )
+
+
+def _merged(env: Pairs) -> dict[str, str]:
+    """The host's environment with the prefix's in front."""
+    merged = dict(os.environ)
+    for name, text in env:
+        behind = os.environ.get(name) if name in _SEARCHED else None
+        merged[name] = f"{text}:{behind}" if behind else text
+    return merged
+
+
+def _os_name() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return "an unnamed Linux"
+
+
+def _platform() -> str:
+    return _PLATFORMS.get(platform.machine(), f"linux/{platform.machine()}")
+
+
+@contextlib.contextmanager
+def _ctrl_c_is_the_commands() -> Iterator[None]:
+    """Ctrl-C ends what runs in the terminal, not us; a handler is not passed on as 'ignore' is."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
