@@ -67,6 +67,7 @@ def view(plan: Plan, lock: Lock | None) -> View:
     wheels = bool(plan.packages)
     apt = bool(plan.apt)
     distro = plan.toolkit_source == "distro"
+    base = lock.base if lock else None
     own_runtime = plan.image.runtime_ref or (None if plan.toolkit_source == "image" else ref)
     env = dict(_VISIBLE) | {quote.variable(name): text for name, text in plan.env}
     torch = plan.torch.version.partition("+")[0] if plan.torch else None
@@ -74,8 +75,8 @@ def view(plan: Plan, lock: Lock | None) -> View:
         tool=__version__,
         title=title(plan),
         name=image_name(plan),
-        base=_pinned(ref, lock and lock.base),
-        runtime=own_runtime and _pinned(own_runtime, lock and (lock.runtime or lock.base)),
+        base=_pinned(ref, base),
+        runtime=own_runtime and _pinned(own_runtime, (lock and lock.runtime) or base),
         locked=lock is not None,
         apt=apt,
         components=layout.components,

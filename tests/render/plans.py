@@ -1,4 +1,4 @@
-"""Plans written by hand, *made*: figures from the matrices of 2026-12-01, as the planner gives them."""
+"""Plans written by hand (made; figures of the matrices of 2026-12-01), as the planner gives them."""
 
 from envbuild.values.codec import Pairs
 from envbuild.values.finding import Finding
