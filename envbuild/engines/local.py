@@ -14,8 +14,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from envbuild.engines import prefix, toolkits, tree, wheels
+from envbuild.engines import native, prefix, toolkits, tree, wheels
 from envbuild.engines.base import Mount, RunSpec
+from envbuild.engines.common import show_progress
 from envbuild.errors import BuildError, InputError, MachineError, StaleError
 from envbuild.io import files, proc
 from envbuild.io.net import Net
@@ -26,9 +27,6 @@ from envbuild.values.image import BuildContext, Image
 from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
 
-_SEARCHED = ("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "PYTHONPATH")
-_FROM_PLAN = ("CMAKE_CUDA_ARCHITECTURES", "CUDAARCHS", "TORCH_CUDA_ARCH_LIST")
-_PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 _NO_NVCC = (
     "wheels hold nvcc from CUDA 13.0 on, and 13.x compiles nothing below 7.5: this prefix compiles "
     "device code only, with NVRTC. A whole compiler for this cc: docker or podman with "
@@ -45,37 +43,34 @@ class Record(Value):
     files: Pairs
 
 
-def _stderr(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 class LocalEngine:
     """The engine without containers.
 
     Args:
         root: folder of prefixes and records, made when first needed.
-        say: takes each line of progress.
+        progress: gets each line of progress.
     """
 
     name = "local"
 
     def __init__(
-        self, root: Path = Path(".envbuild/prefix"), say: Callable[[str], None] = _stderr
+        self, root: Path = Path(".envbuild/prefix"), progress: Callable[[str], None] = show_progress
     ) -> None:
         self.root = root.resolve()
-        self.say = say
+        self.say = progress
 
     def probe(self) -> EngineFacts:
         """It answers wherever there is Linux; ``says`` is what it runs on."""
         if sys.platform != "linux":
             return EngineFacts(name=self.name, says="the local engine needs Linux")
+        libc = platform.libc_ver()[1] or "none"
         return EngineFacts(
             name=self.name,
             version=platform.release(),
             answers=True,
             access=("native",),
             rootless=os.geteuid() != 0,
-            says=f"{_os_name()}, glibc {platform.libc_ver()[1] or 'none'}, {platform.machine()}",
+            says=f"{native.os_name()}, glibc {libc}, {platform.machine()}",
         )
 
     def inside(self, mount: Mount) -> str:
@@ -145,7 +140,8 @@ class LocalEngine:
         folder = self.root / prefix.key(lock.wheels)
         listing = self._intact(folder)
         if listing is None:
-            prefix.make(lock.wheels, self.root, net, self.say, plan.size.disk_mib)
+            size, indexes = plan.size.disk_mib, _indexes(plan)
+            prefix.make(lock.wheels, self.root, net, self.say, size_mib=size, indexes=indexes)
             listing = tree.contents(folder)
         return self._record(folder, folder / "cuda", listing, plan, lock)
 
@@ -163,11 +159,11 @@ class LocalEngine:
     def _record(
         self, ref: Path, cuda: Path, listing: Pairs, plan: Plan, lock: Lock | None
     ) -> Image:
-        env, compiler = _environment(ref, cuda, plan)
+        env, compiler = native.environment(ref, cuda, plan.env)
         image = Image(
             ref=str(ref),
             config=tree.digest(listing),
-            platform=_platform(),
+            platform=native.platform_name(),
             env=env,
             labels=Pairs(
                 {
@@ -189,7 +185,7 @@ class LocalEngine:
 
     def _check_promise(self, image: Image, compiler: str, plan: Plan) -> None:
         argv = (compiler, "--list-gpu-code")
-        done = proc.run(argv, timeout=60, env=_merged(image.env))
+        done = proc.run(argv, timeout=60, env=native.merged(image.env))
         targets = done.out.split()
         missing = [f"sm_{t}" for t in plan.promise if f"sm_{t}" not in targets]
         if done.rc:
@@ -221,7 +217,7 @@ class LocalEngine:
         record = self._read(folder)
         own = folder.parent == self.root
         if record is None:
-            return None if own else _unrecorded(folder)
+            return None if own else native.unrecorded(folder)
         keep = (lambda _: True) if own else toolkits.is_compiler_part
         different = tree.changed(record.files, tree.contents(folder, keep))
         if different:
@@ -241,7 +237,7 @@ class LocalEngine:
 
     def interactive(self, ref: str, argv: Sequence[str], access: str) -> int:
         """Run with this terminal; without a command, the user's shell."""
-        command = list(argv) or [os.environ.get("SHELL") or "/bin/sh"]
+        command = list(argv) or _shell()
         env = self._env_of(ref, access)
         with _ctrl_c_is_the_commands():
             try:
@@ -250,17 +246,23 @@ class LocalEngine:
                 what = f"{command[0]} cannot be started: {e.strerror or e}"
                 raise InputError(what, fix="check the command") from e
 
+    def run_step(self, ref: str, argv: Sequence[str], access: str) -> Step:
+        """The command of ``interactive`` for people to copy: only what differs from their own."""
+        env = self._env_of(ref, access)
+        ours = [f"{k}={v}" for k, v in sorted(env.items()) if os.environ.get(k) != v]
+        return Step(why="no container: this machine", argv=("env", *ours, *(argv or _shell())))
+
     def _env_of(self, ref: str, access: str) -> dict[str, str]:
         if access not in ("native", "none"):
             what = f"the local engine has no access mode {access}"
             raise InputError(what, fix="native, or none to hide the GPUs")
         folder = Path(ref).resolve()
         record = self._read(folder)
-        image = record.image if record else _unrecorded(folder)
+        image = record.image if record else native.unrecorded(folder)
         if image is None:
             what = f"{ref} is neither a prefix made here nor a toolkit"
             raise InputError(what, fix="make one: envbuild build")
-        return _merged(image.env) | ({"CUDA_VISIBLE_DEVICES": ""} if access == "none" else {})
+        return native.merged(image.env) | ({"CUDA_VISIBLE_DEVICES": ""} if access == "none" else {})
 
     def _path(self, folder: Path) -> Path:
         name = folder.as_posix().strip("/").replace("/", "-")
@@ -300,70 +302,18 @@ def _lock(context: BuildContext, plan: Plan) -> Lock:
     return lock
 
 
+def _indexes(plan: Plan) -> Pairs:
+    """Address of each index that is not pip's default, by the name that the lock gives it."""
+    torch = plan.torch
+    return Pairs({torch.index: torch.index_url}) if torch and torch.index_url else Pairs()
+
+
+def _shell() -> list[str]:
+    return [os.environ.get("SHELL") or "/bin/sh"]
+
+
 def _file(context: BuildContext, name: str) -> bytes | None:
     return next((file.data for file in context.files if file.path == name), None)
-
-
-def _environment(ref: Path, cuda: Path, plan: Plan) -> tuple[Pairs, str]:
-    """The environment that makes a folder the toolkit, and the name of its compiler."""
-    nvcc = (cuda / "bin" / "nvcc").exists()
-    libraries = next((d for d in ("lib64", "lib") if (cuda / d).is_dir()), "lib64")
-    links = [d for d in (f"{libraries}/stubs", libraries) if (cuda / d).is_dir()]
-    env = {
-        "PATH": f"{cuda}/bin" if ref == cuda else f"{cuda}/bin:{ref}/bin",
-        "CUDA_HOME": str(cuda),
-        "CUDA_PATH": str(cuda),
-        "LD_LIBRARY_PATH": f"{cuda}/{libraries}",
-        "LIBRARY_PATH": ":".join(f"{cuda}/{d}" for d in links),
-    }
-    if (ref / "site").is_dir():
-        env |= {"PYTHONPATH": f"{ref}/site", "PYTHONDONTWRITEBYTECODE": "1"}
-    if nvcc:
-        gxx = toolkits.need_host_compiler(toolkits.gcc_ceiling(cuda)).path
-        env |= {"NVCC_CCBIN": gxx, "CUDAHOSTCXX": gxx}
-    for name in _FROM_PLAN:
-        text = plan.env.get(name)
-        if text:
-            env[name] = text
-    return Pairs(env), "nvcc" if nvcc else "nvrtc"
-
-
-def _unrecorded(folder: Path) -> Image | None:
-    """A toolkit that somebody else installed and no plan asked for."""
-    toolkit = toolkits.read(folder) if (folder / "bin" / "nvcc").is_file() else None
-    if toolkit is None:
-        return None
-    from envbuild.values.plan import MatrixId
-
-    nothing = Plan(outcome="ok", matrix=MatrixId(date="", digest=""))
-    env, compiler = _environment(folder, folder, nothing)
-    return Image(
-        ref=str(folder),
-        config=tree.digest(tree.contents(folder, toolkits.is_compiler_part)),
-        platform=_platform(),
-        env=env,
-        labels=Pairs({"envbuild.cuda": toolkit.cuda, "envbuild.compiler": compiler}),
-    )
-
-
-def _merged(env: Pairs) -> dict[str, str]:
-    """The host's environment with the prefix's in front."""
-    merged = dict(os.environ)
-    for name, text in env:
-        behind = os.environ.get(name) if name in _SEARCHED else None
-        merged[name] = f"{text}:{behind}" if behind else text
-    return merged
-
-
-def _os_name() -> str:
-    try:
-        return platform.freedesktop_os_release()["PRETTY_NAME"]
-    except (OSError, KeyError):
-        return "an unnamed Linux"
-
-
-def _platform() -> str:
-    return _PLATFORMS.get(platform.machine(), f"linux/{platform.machine()}")
 
 
 @contextlib.contextmanager

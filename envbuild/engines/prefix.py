@@ -15,6 +15,7 @@ from envbuild.engines import nvrtc, wheels
 from envbuild.errors import MachineError
 from envbuild.io import files
 from envbuild.io.net import Net
+from envbuild.values.codec import Pairs
 from envbuild.values.lock import Wheel
 
 _LAYOUT = "1"  # part of every name: raise it when the same wheels are to be laid out anew
@@ -33,10 +34,13 @@ def make(
     root: Path,
     net: Net,
     say: Callable[[str], None],
+    *,
     size_mib: int | None = None,
+    indexes: Pairs | None = None,
 ) -> Path:
     """Fetch, check and unpack the wheels into ``root/KEY``; the caller holds the lock of ``root``.
 
+    ``size_mib`` is the room it takes, ``indexes`` the address of each index but pip's own, by name.
     Wheels that were fetched stay in ``root/wheels``, so that a run that was cut short goes on.
 
     Raises:
@@ -50,7 +54,7 @@ def make(
         root.mkdir(parents=True, exist_ok=True)
         _sweep(root)
         check_room(root, size_mib or _FLOOR_MIB)
-        paths = wheels.fetch(locked, root / "wheels", net, say)
+        paths = wheels.fetch(locked, root / "wheels", net, say, indexes or Pairs())
         say(f"unpack    {len(paths)} wheels into {final}")
         for path in paths:
             wheels.unpack(path, new)

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from envbuild.errors import InputError, MachineError, StaleError
 from envbuild.io import pip, proc
 from envbuild.io.net import Net
+from envbuild.values.codec import Pairs, replace
 from envbuild.values.lock import Wheel
 
 _TRIES = 3
@@ -39,9 +40,20 @@ def check_fit(wheels: tuple[Wheel, ...]) -> None:
 
 
 def fetch(
-    wheels: tuple[Wheel, ...], store: Path, net: Net, say: Callable[[str], None]
+    wheels: tuple[Wheel, ...],
+    store: Path,
+    net: Net,
+    say: Callable[[str], None],
+    indexes: Pairs,
 ) -> list[Path]:
     """The files of the wheels in ``store``; those already there with the right hash are kept.
+
+    Args:
+        wheels: what to fetch.
+        store: the folder, made if missing.
+        net: index and CA.
+        say: takes a line for each wheel that is fetched.
+        indexes: address of each index that is not pip's default, by its name in the lock.
 
     Raises:
         StaleError: an index serves other bytes than the lock names.
@@ -52,8 +64,9 @@ def fetch(
     for i, wheel in enumerate(wheels, 1):
         path = store / wheel.file
         if not (path.is_file() and sha256(path) == wheel.sha256):
+            url = indexes.get(wheel.index) or net.index_url
             say(f"fetch     {i}/{len(wheels)} {wheel.file}")
-            _download(wheel, path, net)
+            _download(wheel, path, replace(net, index_url=url))
         paths.append(path)
     return paths
 
