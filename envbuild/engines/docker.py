@@ -1,0 +1,369 @@
+"""Docker: BuildKit through its command line for builds, the SDK for all else."""
+
+import contextlib
+import functools
+import os
+import shutil
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from envbuild.engines import buildkit, common, names, staging
+from envbuild.engines.base import Mount, RunSpec
+from envbuild.engines.failures import failure
+from envbuild.engines.staging import Order
+from envbuild.errors import MachineError, StaleError
+from envbuild.io import proc
+from envbuild.io.net import Net
+from envbuild.io.workspace import private_folder
+from envbuild.values.codec import Pairs
+from envbuild.values.finding import Step
+from envbuild.values.host import EngineFacts
+from envbuild.values.image import BuildContext, Image
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+_OUTPUT = {"max-size": "8m", "max-file": "2"}
+
+
+class DockerEngine:
+    """A docker daemon.
+
+    Args:
+        progress: gets each line of the engine's own progress.
+    """
+
+    name = "docker"
+
+    def __init__(self, progress: Callable[[str], None] = common.show_progress) -> None:
+        self._progress = progress
+
+    @functools.cached_property
+    def _endpoint(self) -> str:
+        """The daemon that the client would speak to; the SDK does not read docker's contexts."""
+        if host := os.environ.get("DOCKER_HOST"):
+            return host
+        for client in self._clients:
+            argv = (str(client.cli), "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
+            done = proc.run(argv, timeout=20)
+            if done.rc == 0 and "://" in done.out:
+                return done.out.strip()
+        return "unix:///var/run/docker.sock"
+
+    @functools.cached_property
+    def _client(self) -> "DockerClient":
+        import docker
+
+        with self._asked():
+            return docker.from_env(environment={**os.environ, "DOCKER_HOST": self._endpoint})
+
+    @contextlib.contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Turn what the SDK raises into an error of ours."""
+        import docker.errors
+        import requests
+
+        try:
+            yield
+        except docker.errors.APIError as e:
+            raise common.refused(self.name, str(e.explanation or e)) from e
+        except (docker.errors.DockerException, requests.RequestException, OSError) as e:
+            what = f"docker does not answer at {self._endpoint}"
+            raise MachineError(
+                what, why=str(e), fix="start the daemon, or set DOCKER_HOST; another: --engine"
+            ) from e
+
+    @functools.cached_property
+    def _clients(self) -> tuple[EngineFacts, ...]:
+        return buildkit.probe()
+
+    def probe(self) -> EngineFacts:
+        """The client that builds would use, and what its daemon says; never raises."""
+        if not self._clients:
+            return EngineFacts(name=self.name, says="no docker client on PATH")
+        return buildkit.best(self._clients) or max(self._clients, key=lambda c: c.answers)
+
+    def _builder(self) -> EngineFacts:
+        client = buildkit.best(self._clients)
+        if client is None:
+            seen = ", ".join(str(c.cli) for c in self._clients) or "none on PATH"
+            what = "no docker client here can reach BuildKit"
+            raise MachineError(
+                what,
+                why=f"neither buildx nor a client that holds BuildKit; clients: {seen}",
+                fix="install docker's buildx plugin (docker-buildx), or use --engine podman",
+            )
+        return client
+
+    def inside(self, mount: Mount) -> str:
+        """Where the container sees it."""
+        return mount.target
+
+    def build_steps(
+        self, context: BuildContext, tag: str, net: Net, target: str = ""
+    ) -> tuple[Step, ...]:
+        """The commands of `build`, with a folder of the reader's for the private one."""
+        work = Path(".envbuild/private")
+        client = self._builder()
+        staged = staging.layout(context, net, work)
+        argv = buildkit.command(
+            client, staged, work, Order(tag, context.platform, net.network, target)
+        )
+        if client.buildkit == "DOCKER_BUILDKIT":
+            argv = ("env", "DOCKER_BUILDKIT=1", *argv)
+        return (
+            *common.pull_steps(str(client.cli), context, net),
+            *staging.steps(context, net, work),
+            Step(why="build with BuildKit", argv=argv),
+        )
+
+    def build(self, context: BuildContext, tag: str, net: Net, target: str = "") -> Image:
+        """Build one stage of the context.
+
+        Raises:
+            BuildError: a step of the Dockerfile failed.
+            MachineError: no daemon, no BuildKit, no base, no network, no space.
+            StaleError: what was fetched is not what the lock names.
+        """
+        client = self._builder()
+        self._room(context)
+        if net.registry_mirror:
+            for ref in context.bases:
+                self.pull(ref, net)
+        with private_folder() as work:
+            staged = staging.write(context, net, work)
+            done = proc.stream(
+                buildkit.command(
+                    client, staged, work, Order(tag, context.platform, net.network, target)
+                ),
+                env=buildkit.environment(client, self._endpoint),
+                line=self._progress,
+            )
+            if done.rc:
+                raise failure(self.name, done.out)
+            # BuildKit writes it last, and only when all went well.
+            config = (work / "iid").read_text(encoding="ascii").strip()
+        image = self.inspect(tag)
+        if image is None or image.config != config:
+            what = f"docker built {config} and does not show it as {tag}"
+            raise MachineError(what, fix="another build took the name? run it again")
+        return image
+
+    def _room(self, context: BuildContext) -> None:
+        """Refuse before a build that cannot fit; only a daemon on this machine can be asked."""
+        need = staging.disk_need(context)
+        with self._asked():
+            root = Path(self._client.info().get("DockerRootDir") or "/")
+        if need and self._endpoint.startswith("unix:") and root.is_dir():
+            free = shutil.disk_usage(root).free >> 20
+            if free < need:
+                what = f"{root} has {free} MiB free, this image needs {need} MiB"
+                raise MachineError(what, fix="free some space: docker builder prune")
+
+    def pull(self, ref: str, net: Net) -> Image:
+        """Fetch an image, through the mirror where there is one, checked by digest."""
+        digest = names.digest_of(ref)
+        if digest and (image := self.inspect(ref)) and image.manifest == digest:
+            return image
+        if net.offline:
+            if image := self.inspect(ref):
+                return image
+            what = f"{ref} is not here, and --offline fetches nothing"
+            raise MachineError(what, fix="pull it while there is a network")
+        source = names.mirrored(ref, net.registry_mirror) or names.bare(ref)
+        with self._asked():
+            for event in self._client.api.pull(source, stream=True, decode=True):
+                if text := event.get("error"):
+                    raise common.refused(self.name, text)
+                if event.get("status") in {"Pull complete", "Already exists"}:
+                    self._progress(f"pull {event.get('id', '')} {event['status'].lower()}")
+            pulled = self._client.images.get(source)
+            if digest:
+                if not any(d.endswith(f"@{digest}") for d in pulled.attrs.get("RepoDigests") or ()):
+                    what = f"{source} is not {digest}"
+                    raise StaleError(what, fix="lock again, or mistrust the mirror")
+                pulled.tag(names.local_base(digest))
+            elif source != ref:
+                pulled.tag(ref)
+        image = self.inspect(ref)
+        if image is None:
+            what = f"docker pulled {source} and does not show it as {ref}"
+            raise MachineError(what, fix="pull it by hand and look")
+        return image
+
+    def _known(self, ref: str) -> Any:  # noqa: ANN401 (an SDK image)
+        """The SDK's image under this name, or under the name a mirror's image has here."""
+        import docker.errors
+
+        digest = names.digest_of(ref)
+        for name in (ref, names.local_base(digest) if digest else None):
+            with self._asked(), contextlib.suppress(docker.errors.ImageNotFound):
+                if name:
+                    return self._client.images.get(name)
+        return None
+
+    def inspect(self, ref: str) -> Image | None:
+        """The image if the daemon has it."""
+        found = self._known(ref)
+        return None if found is None else self._image(ref, found.attrs)
+
+    def _image(self, ref: str, attrs: dict[str, Any]) -> Image:
+        config = attrs.get("Config") or {}
+        return Image(
+            ref=ref,
+            config=self._config_digest(attrs),
+            manifest=common.manifest_of(attrs),
+            platform=f"{attrs['Os']}/{attrs['Architecture']}",
+            diff_ids=tuple((attrs.get("RootFS") or {}).get("Layers") or ()),
+            labels=Pairs(config.get("Labels") or {}),
+            env=common.env_pairs(config.get("Env")),
+            user=config.get("User") or "",
+            size=attrs.get("Size"),
+        )
+
+    def _config_digest(self, attrs: dict[str, Any]) -> str:
+        """The config's digest: docker's own id, but for containerd's store."""
+        descriptor = attrs.get("Descriptor")
+        if not descriptor:
+            return str(attrs["Id"])
+        if known := (descriptor.get("annotations") or {}).get("config.digest"):
+            return str(known)
+        with self._asked():
+            return common.saved_config(self._client.api.get_image(attrs["Id"]), attrs["Id"])
+
+    def run(self, ref: str, spec: RunSpec) -> proc.Completed:
+        """Run one command in a fresh container; it is removed however this ends."""
+        import docker.errors
+        import requests
+
+        found = self._known(ref)
+        if found is None:
+            what = f"docker has no image {ref}"
+            raise MachineError(what, fix="build or pull it first")
+        self._sweep()
+        start = time.monotonic()
+        name = f"envbuild-{uuid.uuid4().hex[:12]}"
+        timed_out = False
+        try:
+            with self._asked():
+                container = self._client.containers.create(
+                    found.id,
+                    **_options(spec),
+                    name=name,
+                    labels={common.OWNER: common.owner()},
+                )
+            try:
+                container.start()
+                rc = container.wait(timeout=spec.timeout)["StatusCode"]
+            except docker.errors.APIError as e:
+                text = str(e.explanation or e)
+                code = common.not_started(text)
+                if code is None:
+                    raise common.refused(self.name, text) from e
+                return proc.Completed(spec.argv, code, "", text, False, time.monotonic() - start)
+            except (requests.ReadTimeout, requests.ConnectionError):
+                timed_out, rc = True, -9
+            with self._asked():
+                out = container.logs(stdout=True, stderr=False)
+                err = container.logs(stdout=False, stderr=True)
+        finally:
+            self._remove(name)
+        texts = (out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+        return proc.Completed(spec.argv, rc, *texts, timed_out, time.monotonic() - start)
+
+    def _remove(self, name: str) -> None:
+        import docker.errors
+        import requests
+
+        with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
+            self._client.api.remove_container(name, v=True, force=True)
+
+    def _sweep(self) -> None:
+        """Remove what a killed envbuild left; its label names its process."""
+        with self._asked():
+            for entry in self._client.api.containers(all=True, filters={"label": common.OWNER}):
+                if common.abandoned(entry["Labels"].get(common.OWNER, "")):
+                    self._remove(entry["Id"])
+
+    def run_step(self, ref: str, argv: Sequence[str], access: str) -> Step:
+        """The command of `interactive`."""
+        terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        flags = ("--rm", "--interactive", *(("--tty",) if terminal else ()))
+        return Step(
+            why=f"run it with docker, GPU access: {access}",
+            argv=(
+                self.probe().cli or self.name,
+                "run",
+                *flags,
+                *common.gpu_flags(access),
+                *common.command(ref, argv),
+            ),
+        )
+
+    def interactive(self, ref: str, argv: Sequence[str], access: str) -> int:
+        """Run with this terminal; the container is gone afterwards."""
+        found = self._known(ref)
+        name = f"envbuild-{uuid.uuid4().hex[:12]}"
+        command = list(self.run_step(found.id if found else ref, argv, access).argv)
+        command[2:2] = ["--name", name, "--label", f"{common.OWNER}={common.owner()}"]
+        try:
+            return common.attached(command, {"DOCKER_HOST": self._endpoint})
+        finally:
+            self._remove(name)
+
+    def push(self, ref: str, target: str, net: Net) -> Image:  # noqa: ARG002
+        """Push under ``target``; the image then has a manifest digest."""
+        from envbuild.values.codec import replace
+
+        found = self._known(ref)
+        if found is None:
+            what = f"docker has no image {ref}"
+            raise MachineError(what, fix="build it first")
+        with self._asked():
+            found.tag(target)
+            # containerd's store knows it before; docker's own says it while it pushes.
+            digest = common.manifest_of(found.attrs)
+            for event in self._client.api.push(target, stream=True, decode=True):
+                if text := event.get("error"):
+                    raise common.refused(self.name, text)
+                digest = (event.get("aux") or {}).get("Digest", digest)
+        if digest is None:
+            what = f"docker pushed {target} and named no digest"
+            raise MachineError(what, fix="look at the registry, then push again")
+        return replace(self._image(target, found.attrs), manifest=digest)
+
+
+def _options(spec: RunSpec) -> dict[str, Any]:
+    """A run as the SDK's arguments."""
+    from docker.types import DeviceRequest, LogConfig
+    from docker.types import Mount as Bind
+
+    env = dict(spec.env)
+    options: dict[str, Any] = {
+        "entrypoint": [spec.argv[0]],
+        "command": list(spec.argv[1:]),
+        "mounts": [
+            Bind(target=m.target, source=m.source, type="bind", read_only=not m.writable)
+            for m in spec.mounts
+        ],
+        "user": spec.user or None,
+        "working_dir": spec.workdir or None,
+        "network_mode": spec.network or None,
+        # The daemon's own log driver may keep nothing, or everything.
+        "log_config": LogConfig(type="json-file", config=_OUTPUT),
+    }
+    names_ = list(spec.devices) or ["all"]
+    if spec.access == "cdi":
+        ids = [f"nvidia.com/gpu={name}" for name in names_]
+        options["device_requests"] = [DeviceRequest(driver="cdi", device_ids=ids)]
+    elif spec.access == "gpus":
+        chosen = {"device_ids": names_} if spec.devices else {"count": -1}
+        options["device_requests"] = [DeviceRequest(capabilities=[["gpu"]], **chosen)]
+    elif spec.access == "nvidia-runtime":
+        options["runtime"] = "nvidia"
+        env["NVIDIA_VISIBLE_DEVICES"] = ",".join(names_)
+    return options | {"environment": env}

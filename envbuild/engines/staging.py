@@ -1,0 +1,189 @@
+"""A build context on disk: its files, a Dockerfile for this network, its secrets."""
+
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+from envbuild.engines import names
+from envbuild.errors import InputError
+from envbuild.io import files
+from envbuild.io.net import Net
+from envbuild.values.codec import load
+from envbuild.values.finding import Step
+from envbuild.values.image import BuildContext, File
+from envbuild.values.lock import Lock
+from envbuild.values.plan import Plan
+
+# Layers must not depend on when a context was written; zip cannot say anything before 1980.
+_EPOCH = 315532800
+
+
+class Staged(NamedTuple):
+    """Where things are: the context, the Dockerfile to build from, secrets as (id, file)."""
+
+    context: Path
+    dockerfile: Path
+    secrets: tuple[tuple[str, Path], ...]
+
+
+class Order(NamedTuple):
+    """What to build of a context.
+
+    ``platform`` and ``network`` empty = the engine's own; ``target`` empty = the last stage.
+    """
+
+    tag: str
+    platform: str = ""
+    network: str = ""
+    target: str = ""
+
+    def flags(self) -> list[str]:
+        """As docker and podman spell it, one entry an argument."""
+        named = (("platform", self.platform), ("network", self.network), ("target", self.target))
+        return ["--tag", self.tag] + [
+            part for name, value in named if value for part in (f"--{name}", value)
+        ]
+
+
+def file_of(context: BuildContext, path: str) -> bytes | None:
+    """The bytes of one file of the context, None if it has no such file."""
+    return next((f.data for f in context.files if f.path == path), None)
+
+
+def mirrored_bases(context: BuildContext, net: Net) -> dict[str, str]:
+    """Each base that a mirror serves by digest: reference to the engine's local name for it."""
+    return {
+        ref: names.local_base(digest)
+        for ref in context.bases
+        if (digest := names.digest_of(ref)) and names.mirrored(ref, net.registry_mirror)
+    }
+
+
+def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
+    """The text of each build secret that the Dockerfile can take and this network needs."""
+    found: dict[str, bytes] = {}
+    if "ca" in context.secrets and net.ca_cert:
+        found["ca"] = files.read(net.ca_cert)
+    if "apt_sources" in context.secrets and net.apt_mirror and context.apt_index:
+        from envbuild.lock.apt import sources
+
+        found["apt_sources"] = sources(context.apt_index, net.apt_mirror).encode()
+    if "pip_conf" in context.secrets and net.index_url:
+        found["pip_conf"] = f"[global]\nindex-url = {net.index_url}\n".encode()
+    return found
+
+
+def layout(context: BuildContext, net: Net, root: Path) -> Staged:
+    """Where `write` puts the parts under ``root``; nothing is written."""
+    folder = root / "context"
+    # Beside the context, never in it: no layer and no history may name the mirror.
+    moved = bool(mirrored_bases(context, net))
+    return Staged(
+        folder,
+        (root if moved else folder) / "Dockerfile",
+        tuple((name, root / "secrets" / name) for name in secrets_of(context, net)),
+    )
+
+
+def write(context: BuildContext, net: Net, root: Path) -> Staged:
+    """Write a context, its secrets and its Dockerfile under a private folder.
+
+    Raises:
+        InputError: the context has no Dockerfile.
+        MachineError: no space.
+    """
+    staged = layout(context, net, root)
+    for file in context.files:
+        path = staged.context / file.path
+        files.write(path, file.data, executable=file.executable)
+    for path in sorted(staged.context.rglob("*"), reverse=True):
+        os.utime(path, (_EPOCH, _EPOCH))
+    if not staged.dockerfile.is_file():
+        text = file_of(context, "Dockerfile") or b""
+        for ref, name in mirrored_bases(context, net).items():
+            text = names.rebase(text, ref, name)
+        files.write(staged.dockerfile, text)
+    texts = secrets_of(context, net)
+    for name, path in staged.secrets:
+        files.write(path, texts[name])
+        path.chmod(0o600)
+    return staged
+
+
+def steps(context: BuildContext, net: Net, root: Path) -> tuple[Step, ...]:
+    """What `write` does, as commands for a reader who has the context at ``root/context``."""
+    staged = layout(context, net, root)
+    listed = ", ".join(file.path for file in context.files)
+    found = [
+        Step(why="the context", text=f"the files of the context in {staged.context}: {listed}")
+    ]
+    if bases := mirrored_bases(context, net):
+        edits = [part for ref, name in bases.items() for part in ("-e", f"s|{ref}|{name}|")]
+        script = shlex.join(["sed", *edits, str(staged.context / "Dockerfile")])
+        target = shlex.quote(str(staged.dockerfile))
+        found.append(
+            Step(why="a Dockerfile whose base is local", argv=("sh", "-c", f"{script} > {target}"))
+        )
+    texts = secrets_of(context, net)
+    for name, path in staged.secrets:
+        target = shlex.quote(str(path))
+        make = f"umask 077 && mkdir -p {shlex.quote(str(path.parent))} && "
+        if name == "ca":
+            script = f"{make}cp {shlex.quote(str(net.ca_cert))} {target}"
+        else:
+            script = f"{make}printf %s {shlex.quote(texts[name].decode())} > {target}"
+        found.append(Step(why=f"the build secret {name}", argv=("sh", "-c", script)))
+    return tuple(found)
+
+
+def disk_need(context: BuildContext) -> int:
+    """MiB that the plan in the context says the image needs; 0 = not known."""
+    data = file_of(context, "plan.json")
+    return (load(Plan, data, "plan.json").size.disk_mib or 0) if data else 0
+
+
+def read(folder: Path) -> BuildContext:
+    """A context folder that somebody rendered, or wrote by hand, as a value.
+
+    Raises:
+        InputError: it has no Dockerfile.
+    """
+    if not (folder / "Dockerfile").is_file():
+        what = f"{folder} has no Dockerfile"
+        raise InputError(what, fix="give a folder that `envbuild render` wrote")
+    found = tuple(
+        File(
+            path=path.relative_to(folder).as_posix(),
+            data=path.read_bytes(),
+            executable=os.access(path, os.X_OK),
+        )
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    )
+    text = (folder / "Dockerfile").read_text(encoding="utf-8", errors="replace")
+    stages = {name.lower() for name in re.findall(r"(?mi)^FROM\s.*\sAS\s+(\S+)", text)}
+    bases = tuple(
+        dict.fromkeys(
+            ref
+            for ref in re.findall(r"(?mi)^FROM\s+(?:--\S+\s+)*(\S+)", text)
+            if "$" not in ref and ref.lower() not in stages | {"scratch"}
+        )
+    )
+    mounts = [
+        dict(p.partition("=")[::2] for p in m.split(","))
+        for m in re.findall(r"--mount=(\S+)", text)
+    ]
+    lock = folder / "envbuild.lock"
+    locked = load(Lock, lock.read_bytes(), str(lock)) if lock.is_file() else None
+    return BuildContext(
+        files=found,
+        platform=locked.platform if locked else "",
+        base=bases[0] if bases else None,
+        bases=bases,
+        secrets=tuple(
+            dict.fromkeys(m["id"] for m in mounts if m.get("type") == "secret" and "id" in m)
+        ),
+        apt_index=locked.apt_index if locked else (),
+    )

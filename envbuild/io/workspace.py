@@ -1,0 +1,145 @@
+"""The folder ``.envbuild/``: what each stage left, and private folders that never outlive us."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from envbuild.errors import MachineError
+from envbuild.io import files
+from envbuild.values.codec import Value, dump, load
+
+T = TypeVar("T")
+_PRIVATE = "envbuild-private-"
+
+
+class Stamp(Value):
+    """A finished stage: digest of what it took, and of the file it left."""
+
+    inputs: str
+    output: str
+
+
+class Stamps(Value):
+    """All finished stages of one workspace."""
+
+    plan: Stamp | None = None
+    lock: Stamp | None = None
+    context: Stamp | None = None
+    image: Stamp | None = None
+    certificate: Stamp | None = None
+
+
+class Workspace:
+    """One ``.envbuild/`` folder. Writers hold it with `held`; readers need nothing.
+
+    Args:
+        root: the folder; made on the first write.
+    """
+
+    def __init__(self, root: str | os.PathLike[str] = ".envbuild") -> None:
+        self.root = Path(root)
+
+    def path(self, name: str) -> Path:
+        """Where the file or folder ``name`` of this workspace is."""
+        return self.root / name
+
+    @contextlib.contextmanager
+    def held(self, timeout: float = 600.0) -> Iterator[None]:
+        """Be the only writer; given up even when we are killed.
+
+        Raises:
+            MachineError: another envbuild works here for longer than ``timeout`` seconds.
+        """
+        with files.locked(self.root / "lock", timeout):
+            ignore = self.root / ".gitignore"
+            if not ignore.exists():
+                files.write(ignore, b"*\n")
+            yield
+
+    def save(self, name: str, value: object) -> Path:
+        """Write a value as JSON, whole or not at all; its path."""
+        path = self.path(name)
+        files.write(path, dump(value))
+        return path
+
+    def load(self, kind: type[T], name: str) -> T | None:
+        """The value an earlier command left, None if there is none.
+
+        Raises:
+            InputError: the file is there and is not this value.
+        """
+        path = self.path(name)
+        return load(kind, path.read_bytes(), str(path)) if path.is_file() else None
+
+    def fresh(self, stage: str, inputs: str, output: str) -> bool:
+        """Whether a stage need not run: same inputs, and its file as it was left.
+
+        Args:
+            stage: plan, lock, context, image or certificate.
+            inputs: digest of everything the stage reads.
+            output: name of the file the stage writes.
+        """
+        stamp = getattr(self._stamps(), stage)
+        return stamp is not None and stamp == Stamp(inputs=inputs, output=self._digest(output))
+
+    def stamp(self, stage: str, inputs: str, output: str) -> None:
+        """Record that a stage is done; call it after its file is written."""
+        from envbuild.values.codec import replace
+
+        mark = Stamp(inputs=inputs, output=self._digest(output))
+        self.save("stamps.json", replace(self._stamps(), **{stage: mark}))
+
+    def _stamps(self) -> Stamps:
+        from envbuild.errors import InputError
+
+        try:
+            return self.load(Stamps, "stamps.json") or Stamps()
+        except InputError:
+            # Another version's stamps: everything is stale, nothing is lost.
+            return Stamps()
+
+    def _digest(self, name: str) -> str:
+        path = self.path(name)
+        if not path.is_file():
+            return "missing"
+        return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@contextlib.contextmanager
+def private_folder() -> Iterator[Path]:
+    """A folder that only this user can read, removed at the end.
+
+    A process that is killed cannot remove its own; each new call removes those that no living
+    process holds.
+
+    Raises:
+        MachineError: no temporary folder can be made.
+    """
+    parent = Path(tempfile.gettempdir())
+    _sweep(parent)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=_PRIVATE, dir=parent))
+    except OSError as e:
+        what = f"no private folder can be made in {parent}: {e.strerror or e}"
+        raise MachineError(what, fix="free some space, or set TMPDIR to a folder with room") from e
+    try:
+        with files.locked(folder / "held", 0.0):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(parent: Path) -> None:
+    for folder in parent.glob(f"{_PRIVATE}*"):
+        with contextlib.suppress(OSError, MachineError):
+            if os.name != "nt" and folder.lstat().st_uid != os.getuid():
+                continue
+            if folder.is_symlink() or not (folder / "held").is_file():
+                continue
+            with files.locked(folder / "held", 0.0):
+                shutil.rmtree(folder)
