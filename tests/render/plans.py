@@ -1,4 +1,4 @@
-"""Plans written by hand (made; figures of the matrices of 2026-12-01), as the planner gives them."""
+"""Plans written by hand (made; figures of the matrices of 2026-12-01), as a planner gives them."""
 
 from envbuild.values.codec import Pairs
 from envbuild.values.finding import Finding

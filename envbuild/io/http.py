@@ -1,0 +1,106 @@
+"""HTTP requests: one session, time limits, and errors that say what to do."""
+
+import functools
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from requests import exceptions
+
+from envbuild.errors import EnvbuildError, InputError, MachineError
+from envbuild.io.net import Net, ca_bundle
+
+#: Seconds to connect, and to wait for the next bytes.
+TIMEOUT = (10.0, 60.0)
+_TRIES = 3
+_PASSING = frozenset({429, 500, 502, 503, 504})
+_FIXES = {
+    401: "log in to it (docker login), or use another mirror",
+    403: "log in to it (docker login), or use another mirror",
+    404: "check the name; a mirror may not hold it",
+    429: "wait a while, log in, or use a mirror",
+}
+
+
+@functools.cache
+def _session() -> requests.Session:
+    session = requests.Session()
+    session.headers["User-Agent"] = "envbuild"
+    return session
+
+
+def get(
+    url: str,
+    net: Net,
+    *,
+    allow: tuple[int, ...] = (),
+    **options: Any,  # noqa: ANN401
+) -> requests.Response:
+    """Fetch an address; a server that stumbles (429, 5xx) or hangs up is asked again, twice.
+
+    Args:
+        url: full address.
+        net: its CA file is trusted; offline forbids the request.
+        allow: statuses from 400 on that are an answer for the caller, not an error.
+        options: passed on to ``requests`` (headers, params, auth, stream, timeout).
+
+    Raises:
+        MachineError: no answer, or a status from 400 on; the text holds host and status.
+        InputError: the address cannot be one.
+    """
+    if net.offline:
+        what = f"{_host(url)} would be asked, and --offline is set"
+        raise MachineError(what, fix="run it once without --offline")
+    options = {"timeout": TIMEOUT, "verify": ca_bundle(net) or True} | options
+    turn = 1
+    while True:
+        try:
+            response = _session().get(url, **options)
+        except (exceptions.RequestException, OSError) as e:
+            if turn == _TRIES or not _passing(e):
+                raise _no_answer(url, e) from e
+        else:
+            if response.status_code < 400 or response.status_code in allow:
+                return response
+            if turn == _TRIES or response.status_code not in _PASSING:
+                raise _refused(url, response)
+            response.close()
+        time.sleep(turn)
+        turn += 1
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2] or url
+
+
+def _passing(e: Exception) -> bool:
+    """Asking again may help: not where nobody listens or a name or certificate is wrong."""
+    if isinstance(e, exceptions.SSLError):
+        return False
+    lasting = ("NameResolution", "Name or service", "Connection refused")
+    return isinstance(e, exceptions.ConnectionError | exceptions.Timeout) and not any(
+        word in str(e) for word in lasting
+    )
+
+
+def _no_answer(url: str, e: Exception) -> EnvbuildError:
+    if isinstance(e, ValueError):
+        what = f"{url!r} is not an address"
+        return InputError(what, fix="give http://... or https://...")
+    if isinstance(e, exceptions.SSLError):
+        what = f"{_host(url)} shows a certificate that is not trusted here"
+        return MachineError(what, why=_cause(e), fix="give this network's CA with --ca-cert FILE")
+    what = f"{_host(url)} does not answer"
+    return MachineError(what, why=_cause(e), fix="check the network, the mirror flags and proxies")
+
+
+def _cause(e: Exception) -> str:
+    # The text of urllib3 begins with the repr of its own objects.
+    return str(e).rpartition("): ")[2].rstrip("\")'")
+
+
+def _refused(url: str, response: requests.Response) -> MachineError:
+    path = urlsplit(url).path
+    what = f"{_host(url)} answered {response.status_code} {response.reason} for {path}"
+    return MachineError(what, fix=_FIXES.get(response.status_code, "try again later"))

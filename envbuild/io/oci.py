@@ -1,0 +1,216 @@
+"""Registries (distribution API v2): resolve a reference, fetch blobs, check every digest."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import requests
+
+from envbuild.errors import InputError, MachineError, StaleError
+from envbuild.io import http
+from envbuild.io.net import Net
+
+HUB = "docker.io"
+_DOCKER = "application/vnd.docker.distribution.manifest"
+_OCI = "application/vnd.oci.image"
+_INDEXES = (f"{_OCI}.index.v1+json", f"{_DOCKER}.list.v2+json")
+_MANIFESTS = (f"{_OCI}.manifest.v1+json", f"{_DOCKER}.v2+json")
+_REFERENCE = re.compile(
+    r"(?P<name>[a-zA-Z0-9][a-zA-Z0-9._/:\[\]-]*?)(:(?P<tag>[a-zA-Z0-9_][\w.-]{0,127}))?"
+    r"(@(?P<digest>sha256:[0-9a-f]{64}))?"
+)
+_CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
+_LOCAL = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
+
+
+class Reference(NamedTuple):
+    """An image reference in its parts; ``digest`` wins over ``tag``."""
+
+    registry: str
+    repository: str
+    tag: str
+    digest: str | None
+
+
+class Manifest(NamedTuple):
+    """A platform manifest, checked: its digest, its config and its layers, bottom first."""
+
+    reference: Reference
+    digest: str
+    config: str
+    layers: tuple[tuple[str, str], ...]
+
+
+def parse(ref: str) -> Reference:
+    """The parts of a reference, docker.io and ``library/`` filled in.
+
+    Raises:
+        InputError: it is not one.
+    """
+    match = _REFERENCE.fullmatch(ref)
+    if match is None:
+        what = f"{ref!r} is not an image reference"
+        raise InputError(what, fix="write registry/repository:tag, or repository@sha256:...")
+    first, slash, rest = match["name"].partition("/")
+    if not slash or not (set(first) & {".", ":", "["} or first == "localhost"):
+        first, rest = HUB, match["name"]
+    if first == HUB and "/" not in rest:
+        rest = f"library/{rest}"
+    return Reference(first, rest, match["tag"] or "latest", match["digest"])
+
+
+def at_mirror(reference: Reference, net: Net) -> Reference:
+    """Where the reference is fetched: docker.io's repositories from the mirror, if there is one."""
+    if net.registry_mirror is None or reference.registry != HUB:
+        return reference
+    host, _, prefix = net.registry_mirror.strip("/").partition("/")
+    path = f"{prefix}/{reference.repository}" if prefix else reference.repository
+    return reference._replace(registry=host, repository=path)
+
+
+def resolve(ref: str, platform: str, net: Net) -> Manifest:
+    """The manifest of one platform (``linux/amd64``), through an index where there is one.
+
+    Raises:
+        InputError: not a reference.
+        MachineError: the registry does not answer, or does not have it for this platform.
+        StaleError: what came is not what its digest says.
+    """
+    wanted = at_mirror(parse(ref), net)
+    document, digest = _manifest(wanted, net)
+    if "manifests" in document:
+        digest = _choose(document, platform, ref)
+        document, digest = _manifest(wanted._replace(digest=digest), net)
+    else:
+        _check_platform(wanted, document, platform, net)
+    layers = tuple((entry["mediaType"], entry["digest"]) for entry in document["layers"])
+    return Manifest(wanted, digest, document["config"]["digest"], layers)
+
+
+def blob(reference: Reference, digest: str, net: Net) -> Iterator[bytes]:
+    """The bytes of a blob in pieces; the digest is checked when the last one was read.
+
+    Raises:
+        MachineError: it is not there, or the connection broke.
+        StaleError: its bytes are not what the digest says.
+    """
+    response = _get(reference, f"blobs/{digest}", net, stream=True)
+    seen = hashlib.sha256()
+    try:
+        for piece in response.iter_content(1 << 20):
+            seen.update(piece)
+            yield piece
+    except requests.exceptions.RequestException as e:
+        what = f"{reference.registry} broke off while sending {digest[:19]}"
+        raise MachineError(what, fix="run it again") from e
+    _compare(digest, seen.hexdigest(), reference)
+
+
+def _manifest(reference: Reference, net: Net) -> tuple[dict[str, Any], str]:
+    name = reference.digest or reference.tag
+    accept = ", ".join(_INDEXES + _MANIFESTS)
+    response = _get(reference, f"manifests/{name}", net, headers={"Accept": accept})
+    seen = hashlib.sha256(response.content).hexdigest()
+    _compare(reference.digest or f"sha256:{seen}", seen, reference)
+    try:
+        document = json.loads(response.content)
+        if "manifests" in document or (document["config"]["digest"] and document["layers"]):
+            return document, f"sha256:{seen}"
+    except (ValueError, TypeError, KeyError):
+        pass
+    what = f"{reference.registry}/{reference.repository}:{name} is not an image manifest"
+    raise MachineError(what, fix="check the registry; schema 1 images are not supported")
+
+
+def _compare(digest: str, seen: str, reference: Reference) -> None:
+    if digest != f"sha256:{seen}":
+        what = f"{reference.registry}/{reference.repository} sent other bytes than {digest}"
+        raise StaleError(
+            what, why=f"they are sha256:{seen}", fix="do not use this registry; try another one"
+        )
+
+
+def _choose(index: dict[str, Any], platform: str, ref: str) -> str:
+    """The digest of the platform's manifest in an index; attestations are of no platform."""
+    found = {
+        f"{p.get('os')}/{p.get('architecture')}": str(entry["digest"])
+        for entry in reversed(index["manifests"])
+        if (p := entry.get("platform"))
+    }
+    if platform not in found:
+        raise _other_platform(ref, platform, ", ".join(sorted(found)))
+    return found[platform]
+
+
+def _check_platform(
+    reference: Reference, document: dict[str, Any], platform: str, net: Net
+) -> None:
+    config = json.loads(b"".join(blob(reference, document["config"]["digest"], net)))
+    has = f"{config.get('os')}/{config.get('architecture')}"
+    if has != platform:
+        name = f"{reference.repository}:{reference.tag}"
+        raise _other_platform(name, platform, has)
+
+
+def _other_platform(ref: str, platform: str, has: str) -> MachineError:
+    what = f"{ref} is not there for {platform}"
+    return MachineError(what, why=f"the registry has {has}", fix="choose another base or --arch")
+
+
+def _get(
+    reference: Reference,
+    path: str,
+    net: Net,
+    *,
+    headers: dict[str, str] | None = None,
+    stream: bool = False,
+) -> requests.Response:
+    """GET below a repository, logging in where the registry asks for it."""
+    local = _LOCAL.fullmatch(reference.registry) is not None
+    # The hub's API lives on a host of its own.
+    host = f"registry-1.{HUB}" if reference.registry == HUB else reference.registry
+    url = f"{'http' if local else 'https'}://{host}/v2/{reference.repository}/{path}"
+    response = http.get(url, net, headers=headers, stream=stream, allow=(401,))
+    if response.status_code == 401:
+        login = _login(response.headers.get("WWW-Authenticate", ""), reference, net)
+        response = http.get(url, net, headers={**(headers or {}), **login}, stream=stream)
+    return response
+
+
+def _login(challenge: str, reference: Reference, net: Net) -> dict[str, str]:
+    """The Authorization header that answers a registry's challenge."""
+    account = _account(reference.registry)
+    scheme, _, rest = challenge.partition(" ")
+    if scheme.lower() == "basic" and account:
+        return {"Authorization": "Basic " + base64.b64encode(":".join(account).encode()).decode()}
+    fields = dict(_CHALLENGE.findall(rest))
+    realm = fields.get("realm", "")
+    # A password never goes to a realm without TLS, unless the registry is this machine's own.
+    safe = urlsplit(realm).scheme == "https" or _LOCAL.fullmatch(reference.registry) is not None
+    if scheme.lower() == "bearer" and realm and safe:
+        scope = f"repository:{reference.repository}:pull"
+        query = {"service": fields.get("service", ""), "scope": scope}
+        answer = http.get(realm, net, params=query, auth=account).json()
+        return {"Authorization": f"Bearer {answer.get('token') or answer.get('access_token')}"}
+    what = f"{reference.registry} wants a login for {reference.repository}"
+    raise MachineError(what, fix=f"docker login {reference.registry}, or use another mirror")
+
+
+def _account(registry: str) -> tuple[str, str] | None:
+    """Name and password from docker's own config and credential helpers, if any."""
+    from docker import auth, errors
+
+    try:
+        found = auth.load_config().resolve_authconfig(None if registry == HUB else registry)
+    except errors.DockerException as e:
+        what = f"docker's credentials for {registry} cannot be read: {e}"
+        raise MachineError(what, fix=f"docker login {registry}") from e
+    if not found:
+        return None
+    name = found.get("username") or found.get("Username")
+    password = found.get("password") or found.get("Password")
+    return (name, password) if name and password else None
