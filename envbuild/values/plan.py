@@ -95,12 +95,17 @@ class Lifetime(Value):
 
 
 class Alternative(Value):
-    """Another toolkit and the one finding that decided about it."""
+    """Another toolkit and the one finding that decided about it.
+
+    ``way`` names the toolkit source of an entry that shows another way to nearly the same plan;
+    empty in the entries that judge a toolkit, one each.
+    """
 
     cuda: str
     outcome: Outcome
     why: str
     source: str = ""
+    way: str = ""
 
 
 class MatrixId(Value):

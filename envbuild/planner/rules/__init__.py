@@ -1,1 +1,52 @@
-"""The rules, one small pure function each."""
+"""All rules, in the order in which they are asked: facts first, wishes last.
+
+The first rule that leaves a toolkit without a place is the one that decided about it.
+"""
+
+from envbuild.planner.rules import (
+    compilers,
+    driver,
+    images,
+    packages,
+    platforms,
+    targets,
+    torch,
+    wishes,
+)
+
+HARD = (
+    platforms.on_this_side,
+    torch.brings_cuda,
+    driver.driver_drives_card,
+    platforms.card_arch,
+    platforms.jetson,
+    targets.feature_in_hardware,
+    targets.toolkit_target,
+    driver.driver_floor,
+    platforms.place_arch,
+    compilers.glibc_clash,
+    compilers.compiler_there,
+    images.tag_exists,
+    packages.package_served,
+    driver.package_jit,
+    torch.python_there,
+    wishes.cuda_range,
+    platforms.base_os,
+)
+"""A place that one of these speaks against is out."""
+
+BUILDS = (torch.torch_arch, torch.torch_version, torch.torch_code)
+"""The same for framework builds."""
+
+BEFORE = (
+    driver.jit_on_driver,
+    wishes.source_asked_for,
+    images.tag_starts,
+    images.tag_kept,
+    torch.plain_base,
+    wishes.toolkit_maintained,
+)
+"""Preferences that outrank a newer toolkit, strongest first."""
+
+AFTER = (images.tag_seen, compilers.own_compiler, wishes.base_supported)
+"""Preferences among the places of the newest toolkit."""

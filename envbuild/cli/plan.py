@@ -1,0 +1,98 @@
+"""``envbuild plan``: a request into a plan, and the plan shown."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from envbuild.cli import show
+from envbuild.cli.options import OutputFlags, RequestFlags, expand
+from envbuild.errors import MachineError
+from envbuild.values.host import Host
+from envbuild.values.plan import Fleet, Plan
+from envbuild.values.request import Request
+
+if TYPE_CHECKING:
+    from envbuild.planner.target import Target
+
+
+@expand
+def command(
+    request: RequestFlags,
+    output: OutputFlags,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Every toolkit with the finding that decided.")
+    ] = False,
+    out: Annotated[
+        str | None, typer.Option("-o", "--output", help="Write the plan (JSON) to this file.")
+    ] = None,
+) -> int:
+    """Choose toolkit, base image, compiler, driver and builds for a GPU, and say why."""
+    made = make(request)
+    if out is not None:
+        from envbuild.io import files
+        from envbuild.values.codec import dump
+
+        files.write(out, dump(made))
+    if output.json:
+        show.json(made)
+    elif out is None or not output.quiet:
+        from envbuild.cli.plan_table import lines
+
+        for line in lines(made, explain=explain):
+            show.result(line)
+    return 3 if made.outcome == "refuse" else 0
+
+
+def make(flags: RequestFlags) -> Plan | Fleet:
+    """The plan for these flags, a refusal too.
+
+    Raises:
+        InputError: a flag that cannot be used.
+        MachineError: nothing was declared and this machine has no GPU.
+    """
+    from envbuild.matrix.load import load
+    from envbuild.planner.plan import plan
+
+    return plan(target_of(flags), load())
+
+
+def target_of(flags: RequestFlags) -> "Target":
+    """The target: declared where a cc or GPU was given, else from a record or this machine."""
+    from envbuild.matrix.load import load
+    from envbuild.planner.resolve import resolve
+
+    request = flags.request()
+    host = _host(flags, request)
+    target = resolve(request, host, load())
+    if not target.cards and not target.every_cc and not (request.cuda or request.packages):
+        where = "the recorded host" if flags.host is not None else "this machine"
+        what = f"{where} has no NVIDIA GPU whose compute capability can be read"
+        raise MachineError(what, fix="say for which GPU: envbuild plan --cc 9.0")
+    return target
+
+
+def planned(flags: RequestFlags) -> Plan | Fleet:
+    """The plan for these flags.
+
+    Raises:
+        NoPlanError: the request cannot be met; as `make` otherwise.
+    """
+    made = make(flags)
+    if made.outcome == "refuse":
+        from envbuild.planner.explain import no_plan
+
+        plans = [made] if isinstance(made, Plan) else [entry.plan for entry in made.entries]
+        raise no_plan(next(plan for plan in plans if plan.outcome == "refuse"))
+    return made
+
+
+def _host(flags: RequestFlags, request: Request) -> Host | None:
+    if flags.host is not None:
+        from envbuild.host.load import load_host
+
+        return load_host(flags.host)
+    if request.cc or request.gpus:
+        return None
+    from envbuild.host.detect import detect
+
+    return detect()

@@ -1,0 +1,204 @@
+"""A plan as people read it."""
+
+from collections.abc import Iterator
+
+from envbuild.cli.show import clean, paint
+from envbuild.values.finding import Finding
+from envbuild.values.plan import Alternative, DriverNeed, Fleet, Plan
+
+_COLOURS = {"ok": "green", "warn": "yellow", "refuse": "red"}
+
+
+def lines(made: Plan | Fleet, *, explain: bool) -> Iterator[str]:
+    """The lines of the table, without line ends."""
+    if isinstance(made, Plan):
+        yield from _plan(made, explain=explain)
+        return
+    count = len(made.entries)
+    yield f"{_outcome(made.outcome)}  {count} image{'s' if count != 1 else ''}"
+    for number, entry in enumerate(made.entries, 1):
+        yield ""
+        yield f"{number}  for {', '.join(entry.nodes) or 'no cc'}"
+        yield from _plan(entry.plan, explain=explain)
+
+
+def _plan(plan: Plan, *, explain: bool) -> Iterator[str]:
+    if plan.outcome == "refuse":
+        yield from _refusal(plan)
+    else:
+        yield f"{_outcome(plan.outcome)}  {clean(_title(plan))}"
+        yield from _choices(plan)
+    yield from _why(plan, explain=explain)
+    if plan.outcome != "refuse":
+        yield from _findings(plan)
+    yield _origin(plan)
+    if plan.outcome != "refuse":
+        yield "next  " + clean(_next(plan))
+
+
+def _outcome(outcome: str) -> str:
+    return paint(outcome, _COLOURS[outcome])
+
+
+def _title(plan: Plan) -> str:
+    cards = f"cc {', '.join(plan.cc)}" if plan.cc else "no card"
+    if plan.request.cc == ("all",):
+        cards = f"all {len(plan.cc)} targets"
+    where = "" if plan.where == "image" else " on this machine"
+    return f"CUDA {plan.cuda} for {cards}{where}"
+
+
+def _choices(plan: Plan) -> Iterator[str]:
+    ways = [f"{a.way} {a.cuda}" for a in plan.alternatives if a.way]
+    other = f"      other ways: {', '.join(ways)}" if ways else ""
+    if plan.image.ref is not None:
+        yield _row("image", plan.image.ref + other)
+    yield _row(
+        "toolkit",
+        f"CUDA {plan.cuda} from {plan.toolkit_source}" + ("" if plan.image.ref else other),
+    )
+    compiler = plan.host_compiler
+    if compiler is not None:
+        here = (
+            f"{compiler.name} {compiler.version}"
+            if compiler.version
+            else f"the vendor's own {compiler.name}"
+        )
+        most = (
+            f"; CUDA {plan.cuda} takes {compiler.name} up to {compiler.max}" if compiler.max else ""
+        )
+        yield _row("compiler", f"{here}{f' on {plan.image.os}' if plan.image.os else ''}{most}")
+    if plan.flags.nvcc:
+        flags = plan.flags
+        yield _row(
+            "flags", f"nvcc {flags.nvcc} · cmake {flags.cmake} · TORCH_CUDA_ARCH_LIST={flags.torch}"
+        )
+    for need in _same_driver(plan.driver):
+        yield _row("driver", need)
+    if plan.torch is not None:
+        address = f" ({plan.torch.index_url})" if plan.torch.index_url else ""
+        yield _row("torch", f"{plan.torch.version} from {plan.torch.index}{address}")
+    else:
+        newest = next((f for f in plan.findings if f.id == "torch-newest"), None)
+        yield _row("torch", newest.says.removeprefix("torch was ") if newest else "not asked for")
+    if plan.packages:
+        yield _row("packages", ", ".join(plan.packages))
+    if plan.apt:
+        yield _row("apt", " ".join(plan.apt))
+    if plan.size.disk_mib is not None:
+        yield _row("size", f"{plan.size.disk_mib} MiB ({plan.size.basis})")
+    ends = plan.lasts_until
+    yield _row("lasts", f"until {ends.why}, {ends.until}" if ends.until else ends.why)
+
+
+def _row(name: str, text: str) -> str:
+    return f"  {name:<9} {clean(text)}"
+
+
+def _same_driver(needs: tuple[DriverNeed, ...]) -> Iterator[str]:
+    """One line a driver: cards with the same need share it."""
+    groups: dict[str, list[str]] = {}
+    for need in needs:
+        groups.setdefault(_driver(need), []).append(need.cc or "")
+    for text, cards in groups.items():
+        yield f"{text} (cc {', '.join(cards)})" if len(groups) > 1 else text
+
+
+def _driver(need: DriverNeed) -> str:
+    parts = []
+    if need.last_branch is not None:
+        newest = f" ({need.recommended})" if need.recommended else ""
+        parts.append(f"R{need.last_branch}{newest}, the last branch")
+    elif need.recommended is not None:
+        parts.append(need.recommended)
+    if need.module is not None:
+        parts.append("either kernel module" if need.module == "either" else f"{need.module} module")
+    text = ", ".join(parts)
+    least = f"least {need.min}" if need.min else ""
+    return "; ".join(part for part in (text, least) if part) or "the one of its L4T"
+
+
+def _refusal(plan: Plan) -> Iterator[str]:
+    errors = [f for f in plan.findings if f.severity == "error"]
+    cards = f" for cc {', '.join(plan.cc)}" if plan.cc else ""
+    yield f"{_outcome(plan.outcome)}  no plan{cards}: {clean(errors[0].says)}"
+    for finding in errors[1:]:
+        yield f"  {clean(finding.says):<70}  {clean(finding.source)}"
+    for step in errors[0].steps:
+        yield _row("do", step.why)
+        yield _row("", " ".join(_quoted(word) for word in step.argv) if step.argv else step.text)
+
+
+def _quoted(word: str) -> str:
+    import shlex
+
+    return shlex.quote(word)
+
+
+def _why(plan: Plan, *, explain: bool) -> Iterator[str]:
+    """Toolkits with the same reason share a line, unless each was asked for."""
+    judged = [a for a in plan.alternatives if not a.way]
+    chosen = [f for f in plan.findings if f.id == "toolkit-chosen"]
+    if explain:
+        rows = [(a.cuda, f"{a.outcome:<6}  {a.why}", a.source) for a in judged]
+    else:
+        above = []
+        for a in judged:
+            if a.why == "chosen":
+                break
+            above.append(a)
+        rows = [*_grouped(above[: None if plan.outcome != "refuse" else 6])]
+        rows += [("", f.says, f.source) for f in chosen]
+    for i, (cuda, says, source) in enumerate(rows):
+        name = "why" if i == 0 else ""
+        yield f"{name:<5} {cuda:<10}  {clean(says)}   {paint(clean(source), 'dim')}"
+
+
+def _grouped(judged: list[Alternative]) -> Iterator[tuple[str, str, str]]:
+    """``13.0-13.5`` for neighbours with one reason; the oldest one's row is the source."""
+    run: list[Alternative] = []
+    for a in (*judged, None):
+        if a is not None and (not run or run[0].why == a.why):
+            run.append(a)
+            continue
+        if run:
+            name = run[0].cuda if len(run) == 1 else f"{run[-1].cuda}-{run[0].cuda}"
+            yield name, run[0].why, run[-1].source
+        run = [a] if a is not None else []
+
+
+def _findings(plan: Plan) -> Iterator[str]:
+    """Warnings and what to watch, then what explains."""
+    shown = {"toolkit-chosen", "torch-newest"}
+    for severity, colour in (("warn", "yellow"), ("watch", "bold"), ("info", "dim")):
+        group = [f for f in plan.findings if f.severity == severity and f.id not in shown]
+        for i, finding in enumerate(group):
+            name = paint(f"{severity:<5}", colour) if i == 0 else " " * 5
+            yield f"{name} {_finding(finding)}"
+
+
+def _finding(finding: Finding) -> str:
+    why = f" ({finding.why})" if finding.why else ""
+    return f"{finding.id:<20} {clean(finding.says + why)}   {paint(clean(finding.source), 'dim')}"
+
+
+def _origin(plan: Plan) -> str:
+    made = f"matrices of {plan.matrix.date}"
+    if plan.declared:
+        return f"declared, nothing on this machine was looked at · {made}"
+    origin = next((p.origin for p in plan.provenance if p.origin != "flag"), "detected")
+    what = "from a recorded host" if origin == "recorded" else "detected on this machine"
+    return f"{what} · {made}"
+
+
+def _next(plan: Plan) -> str:
+    import shlex
+
+    request = plan.request
+    flags = [word for cc in request.cc for word in ("--cc", cc)]
+    flags += [word for gpu in request.gpus for word in ("--gpu", gpu)]
+    rest = " ..." if request != type(request)(cc=request.cc, gpus=request.gpus) else ""
+    return (
+        f"envbuild up {shlex.join(flags)}{rest}".rstrip()
+        + " · why not the others: --explain · for programs: --json"
+    )

@@ -1,0 +1,124 @@
+"""From verdicts to one choice: a plan is the AND of the masks, the choice its lowest set bit."""
+
+from typing import NamedTuple
+
+from envbuild.matrix.model import TorchBuild
+from envbuild.planner import rules
+from envbuild.planner.rules.base import Rule, lowest, verdict
+from envbuild.planner.rules.torch import python_fits
+from envbuild.planner.table import Place, Table
+from envbuild.planner.target import Target
+from envbuild.values.finding import Finding
+
+
+class Choice(NamedTuple):
+    """One place, one build where torch is wished for, and the preferences they fall short of."""
+
+    place: Place
+    index: int
+    build: TorchBuild | None
+    short: tuple[Finding, ...]
+    alive: int
+
+
+def places(table: Table, target: Target) -> int:
+    """Places that no rule speaks against."""
+    mask = table.all_places
+    for rule in rules.HARD:
+        mask &= verdict(rule, table, target).mask
+    return mask
+
+
+def builds(table: Table, target: Target) -> int:
+    """Framework builds that no rule speaks against."""
+    mask = table.all_builds
+    for rule in rules.BUILDS:
+        mask &= verdict(rule, table, target).mask
+    return mask
+
+
+def beside(table: Table, target: Target, build: int) -> int:
+    """Places where a build can be: the toolkit's minor is the wheel's, Python fits."""
+    key = ("beside", build, target.where, target.python)
+    known = table.memo.get(key)
+    if isinstance(known, int):
+        return known
+    row = table.builds[build]
+    mask = table.of_cuda.get(row.cuda, 0)
+    for os, of_os in table.of_os.items():
+        python = target.python if os is None else None
+        if isinstance(os, str) and os in table.oses:
+            python = table.oses[os].python
+        if not python_fits(row, python):
+            mask &= ~of_os
+    table.memo[key] = mask
+    return mask
+
+
+def pairs(table: Table, target: Target, alive: int) -> list[tuple[int, int]]:
+    """(build, its places) for each build that has a place left, preferred first."""
+    found = []
+    rest = builds(table, target)
+    while rest:
+        build = lowest(rest)
+        rest &= rest - 1
+        mask = alive & beside(table, target, build)
+        if mask:
+            found.append((build, mask))
+    return found
+
+
+def feasible(table: Table, target: Target) -> bool:
+    """There is at least one plan."""
+    alive = places(table, target)
+    if target.torch is None or not alive:
+        return bool(alive)
+    return bool(pairs(table, target, alive))
+
+
+def choose(table: Table, target: Target) -> Choice | None:
+    """The plan's place and build; None = no plan."""
+    alive = places(table, target)
+    if not alive:
+        return None
+    build = None
+    mask = alive
+    if target.torch is not None:
+        fitting = pairs(table, target, alive)
+        if not fitting:
+            return None
+        build, mask = _build(table, target, fitting)
+        alive = 0
+        for _, part in fitting:
+            alive |= part
+    chosen = _prefer(table, target, mask, rules.BEFORE)
+    newest = table.places[lowest(chosen)].cuda
+    chosen = _prefer(table, target, chosen & table.of_cuda[newest], rules.AFTER)
+    index = lowest(chosen)
+    short = tuple(
+        finding
+        for rule in (*rules.BEFORE, *rules.AFTER)
+        if (finding := verdict(rule, table, target).says.get(index)) is not None
+    )
+    row = table.builds[build] if build is not None else None
+    return Choice(table.places[index], index, row, short, alive)
+
+
+def _build(table: Table, target: Target, fitting: list[tuple[int, int]]) -> tuple[int, int]:
+    """The newest version; of its builds the one at or below the driver's level."""
+    newest = table.builds[fitting[0][0]].torch
+    same = [pair for pair in fitting if table.builds[pair[0]].torch == newest]
+    for build, mask in same:
+        preferred = mask
+        for rule in rules.BEFORE:
+            preferred &= verdict(rule, table, target).mask
+        if preferred:
+            return build, mask
+    return same[0]
+
+
+def _prefer(table: Table, target: Target, mask: int, preferences: tuple[Rule, ...]) -> int:
+    """Drop what a preference speaks against, while anything remains."""
+    for rule in preferences:
+        mask = mask & verdict(rule, table, target).mask or mask
+    return mask

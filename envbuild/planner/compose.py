@@ -1,0 +1,224 @@
+"""The plan's content: what a place, a build and the targets mean for the image."""
+
+from envbuild.matrix.model import (
+    DistroToolkit,
+    ImageTag,
+    JetsonRow,
+    Repository,
+    TorchBuild,
+    WheelToolkit,
+)
+from envbuild.planner.choose import Choice
+from envbuild.planner.gencode import Code, codes, every_code, flags
+from envbuild.planner.ranges import numbers
+from envbuild.planner.rules.compilers import gcc_for
+from envbuild.planner.rules.packages import row_for
+from envbuild.planner.table import Place, Table
+from envbuild.planner.target import Target, Wanted
+from envbuild.values.codec import Pairs
+from envbuild.values.plan import HostCompiler, ImageChoice, Layout, Size, TorchChoice
+
+
+def plan_codes(table: Table, target: Target, place: Place) -> tuple[Code, ...]:
+    """What the plan's own compiler makes; nothing where none is in it."""
+    toolkit = table.toolkits.get(place.cuda)
+    if toolkit is None or place.kind == "framework":
+        return ()
+    if target.every_cc:
+        return every_code(table, toolkit)
+    return codes(table, toolkit, target.cc, target.features)
+
+
+def image(table: Table, target: Target, place: Place) -> ImageChoice:
+    """The base image; nothing for ``where: host``."""
+    os = table.os_of(place)
+    row = place.row
+    if place.os is None:
+        return ImageChoice(os=target.host_os, glibc=target.glibc)
+    glibc = os.glibc if os is not None else None
+    if isinstance(row, ImageTag):
+        flavour = target.image_flavour
+        cudnn = f"{row.cudnn}-" if cudnn_from_tag(table, target, place) else ""
+        return ImageChoice(
+            ref=f"docker.io/nvidia/cuda:{row.cuda}-{cudnn}{flavour}-{row.os}",
+            flavour=flavour,
+            os=row.os,
+            glibc=glibc,
+            runtime_ref=os.image if os is not None else None,
+        )
+    if isinstance(row, JetsonRow):
+        return ImageChoice(ref=row.image, flavour=target.image_flavour, os=place.os)
+    flavour = target.image_flavour if place.kind == "compiler" else "base"
+    ref = os.image if os is not None else None
+    return ImageChoice(ref=ref, flavour=flavour, os=place.os, glibc=glibc)
+
+
+def cudnn_from_tag(table: Table, target: Target, place: Place) -> bool:
+    """cuDNN comes with the vendor's tag: it exists there, and has code for every card."""
+    tag = place.row
+    wished = any(w.name == "cudnn" and w.range is None for w in target.packages)
+    if not isinstance(tag, ImageTag) or tag.cudnn is None or not wished or target.torch:
+        return False
+    if target.image_flavour not in tag.cudnn_flavours:
+        return False
+    for floor in table.matrices.cudnn:
+        if any(numbers(cc) < numbers(floor.cc_min) for cc in target.cc):
+            known = tag.cudnn_version
+            return known is not None and numbers(known) < numbers(floor.cudnn_from)
+    return True
+
+
+def host_compiler(table: Table, target: Target, place: Place) -> HostCompiler | None:
+    """The gcc that nvcc calls; where nothing is compiled with nvcc, the one of the system."""
+    if place.kind == "framework":
+        os = table.os_of(place)
+        return HostCompiler(name="gcc", version=str(os.gcc)) if os and os.gcc else None
+    toolkit = table.toolkits.get(place.cuda)
+    gcc = gcc_for(table, place, target)
+    return HostCompiler(
+        name="gcc",
+        version=str(gcc) if gcc is not None else None,
+        max=toolkit.gcc_max if toolkit is not None else None,
+    )
+
+
+def torch(table: Table, build: TorchBuild | None) -> TorchChoice | None:
+    """Version and index; the address is a row."""
+    if build is None:
+        return None
+    url = next((i.url for i in table.matrices.torch_indexes if i.index == build.index), None)
+    return TorchChoice(version=build.torch, index=build.index, index_url=url)
+
+
+def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
+    """Python requirements, pinned where a version is known."""
+    place, build = choice.place, choice.build
+    found: list[str] = []
+    if isinstance(place.row, WheelToolkit):
+        found.append(_toolkit_wheels(place.row, build))
+    if build is not None:
+        local = "" if build.index == "pypi" else f"+{build.index}"
+        found.append(f"torch=={build.torch}{local}")
+    for wanted in target.packages:
+        if wanted.name == "cudnn" and (build is not None or cudnn_from_tag(table, target, place)):
+            continue
+        requirement = _package(table, target, place, wanted)
+        if requirement not in found:
+            found.append(requirement)
+    if _compiles_at_run_time(table, target) and not isinstance(place.row, WheelToolkit):
+        wheels = [w for w in table.matrices.wheels if w.cuda == place.cuda]
+        if wheels and build is None:
+            # Their CUDA wheels are unpinned: a newer NVVM would emit PTX that the driver refuses.
+            found.append(f"cuda-toolkit[{','.join(wheels[0].extras)}]=={wheels[0].release}")
+    return tuple(found)
+
+
+def _toolkit_wheels(row: WheelToolkit, build: TorchBuild | None) -> str:
+    # In one prefix there is one release: with torch it is the patch release that torch pins.
+    release = f"{row.cuda}.*" if build is not None else row.release
+    return f"cuda-toolkit[{','.join(row.extras)}]=={release}"
+
+
+def _package(table: Table, target: Target, place: Place, wanted: Wanted) -> str:
+    row = row_for(table, wanted, place.cuda, target.cc)
+    if row is None:
+        return str(wanted)
+    bare = row.requirement.partition("<")[0]
+    if wanted.range is not None:
+        pin = wanted.range.text
+        return f"{bare}{'==' if pin[:1].isdigit() else ''}{pin}"
+    return f"{bare}=={row.version}" if row.version else row.requirement
+
+
+def _compiles_at_run_time(table: Table, target: Target) -> bool:
+    return any(
+        row.needs_jit for wanted in target.packages for row in table.packages.get(wanted.name, ())
+    )
+
+
+def apt(table: Table, target: Target, choice: Choice, python: bool) -> tuple[str, ...]:
+    """System packages that the rendering installs; nothing is installed on a host."""
+    place, os = choice.place, table.os_of(choice.place)
+    if os is None or os.family != "apt":
+        return ()
+    found: list[str] = []
+    row = place.row
+    if isinstance(row, DistroToolkit):
+        found += row.packages
+        found += [] if f"g++-{row.gcc}" in found else [f"g++-{row.gcc}"]
+    elif isinstance(row, Repository) and row.kind == "apt":
+        major, minor = numbers(place.cuda)[:2]
+        found.append(row.package.format(major=major, minor=minor))
+    runtime_compiler = choice.build is not None and choice.build.triton is not None
+    if not isinstance(row, DistroToolkit) and (place.kind == "compiler" or runtime_compiler):
+        gcc = gcc_for(table, place, target) if place.kind == "compiler" else os.gcc
+        own = gcc is None or gcc == os.gcc
+        if not (own and isinstance(row, ImageTag)):
+            found.append("g++" if own else f"g++-{gcc}")
+    if python:
+        found += ["python3", "python3-venv"]
+        # Triton and extensions compile against Python.h when they first run.
+        found += ["python3-dev"] if runtime_compiler else []
+    return tuple(dict.fromkeys(found))
+
+
+def layout(target: Target, place: Place) -> Layout:
+    """What a rendering must know of the source."""
+    row = place.row
+    if isinstance(row, WheelToolkit):
+        return Layout(prefix=row.prefix)
+    if isinstance(row, DistroToolkit):
+        return Layout(components=row.components, dummies=row.dummies)
+    if isinstance(row, ImageTag):
+        # Outside the forward-compatibility list the image's newer libcuda ends in error 804;
+        # on Kepler, which it no longer drives, in error 100.
+        listed = bool(target.cards) and all(c.forward_compat for c in target.cards)
+        return Layout(purge_compat=not listed)
+    return Layout()
+
+
+def environment(
+    table: Table, target: Target, choice: Choice, made: tuple[Code, ...], disable_require: bool
+) -> Pairs:
+    """Variables of the image: compiler, targets, GPU access."""
+    place = choice.place
+    found: dict[str, str] = {}
+    home = _home(place)
+    if home is not None:
+        found["CUDA_HOME"] = home
+    gcc = gcc_for(table, place, target)
+    os = table.os_of(place)
+    if place.kind == "compiler":
+        own = gcc is None or (os is not None and gcc == os.gcc and isinstance(place.row, ImageTag))
+        ccbin = "/usr/bin/g++" if own else f"/usr/bin/g++-{gcc}"
+        if place.os is not None or gcc is not None:
+            found |= {"NVCC_CCBIN": ccbin, "CUDAHOSTCXX": ccbin}
+    if made:
+        spelled = flags(made)
+        found["CMAKE_CUDA_ARCHITECTURES"] = spelled.cmake
+        found["CUDAARCHS"] = spelled.cmake
+        found["TORCH_CUDA_ARCH_LIST"] = spelled.torch
+    if place.os is not None:
+        found["NVIDIA_VISIBLE_DEVICES"] = "all"
+        found["NVIDIA_DRIVER_CAPABILITIES"] = "compute,utility"
+        if disable_require:
+            found["NVIDIA_DISABLE_REQUIRE"] = "true"
+    return Pairs(found)
+
+
+def _home(place: Place) -> str | None:
+    if place.kind == "framework":
+        return None
+    if place.source == "distro":
+        return "/usr"
+    if place.os is not None:
+        return "/usr/local/cuda"
+    return f"/usr/local/cuda-{place.cuda}" if place.source == "apt" else None
+
+
+def size(place: Place) -> Size:
+    """Disk of the toolkit, where it was measured."""
+    row = place.row
+    if isinstance(row, DistroToolkit | WheelToolkit) and row.disk_mib is not None:
+        return Size(disk_mib=row.disk_mib, basis=f"toolkit alone, {place.cite}")
+    return Size(basis="not measured")

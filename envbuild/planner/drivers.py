@@ -1,0 +1,63 @@
+"""Driver branches and levels: what a driver version means."""
+
+from envbuild.matrix.model import Branch, DriverFloor
+from envbuild.planner.ranges import numbers
+from envbuild.planner.table import Table
+
+
+def branch_of(table: Table, driver: str) -> Branch | None:
+    """The branch a driver belongs to: the newest that is not above it (581.42 is R580)."""
+    major = numbers(driver)[0]
+    below = [b for b in table.matrices.branches if b.branch <= major]
+    return max(below, key=lambda b: b.branch, default=None)
+
+
+def branch(table: Table, number: int) -> Branch | None:
+    """The row of a branch."""
+    return next((b for b in table.matrices.branches if b.branch == number), None)
+
+
+def level(table: Table, driver: str, *, windows: bool) -> str | None:
+    """The newest toolkit whose PTX this driver compiles (its CUDA level); None = unknown."""
+    at = numbers(driver)
+    known = []
+    for toolkit in table.toolkits.values():
+        shipped = toolkit.driver_windows if windows else toolkit.driver
+        if shipped is not None and numbers(shipped) <= at:
+            known.append(toolkit.cuda)
+    row = branch_of(table, driver)
+    if row is not None and row.cuda is not None:
+        known.append(row.cuda)
+    return max(known, key=numbers, default=None)
+
+
+def floor(table: Table, cuda: str) -> DriverFloor | None:
+    """Minor-version compatibility's lowest driver for a toolkit."""
+    major = numbers(cuda)[0]
+    return next((f for f in table.matrices.floors if f.major == major), None)
+
+
+def floor_text(row: DriverFloor, *, windows: bool) -> str:
+    """The lowest driver on this system; where no Windows figure is sourced, the Linux branch."""
+    return (row.windows or row.linux.split(".", maxsplit=1)[0]) if windows else row.linux
+
+
+def name(row: Branch) -> str:
+    """``R580 (580.173.02)``."""
+    return f"R{row.branch}" + (f" ({row.newest})" if row.newest else "")
+
+
+def maintained(table: Table, as_of: str, at_least: str) -> Branch | None:
+    """The branch to recommend for a toolkit: long-term before production, then the oldest.
+
+    It must serve the toolkit's level where any maintained branch does, else the newest.
+    """
+    alive = [
+        b
+        for b in table.matrices.branches
+        if b.cuda is not None and b.newest is not None and (b.ends is None or b.ends >= as_of[:7])
+    ]
+    fit = [b for b in alive if numbers(b.cuda or "0") >= numbers(at_least)]
+    if not fit:
+        return max(alive, key=lambda b: b.branch, default=None)
+    return min(fit, key=lambda b: ("long-term" not in b.kind, "production" not in b.kind, b.branch))

@@ -1,0 +1,81 @@
+"""Several images: the fewest that cover every card, and which card takes which."""
+
+from itertools import combinations
+
+from envbuild.matrix.model import Matrices
+from envbuild.planner.choose import feasible
+from envbuild.planner.plan import matrix_id, plan_one
+from envbuild.planner.table import Table, table_of
+from envbuild.planner.target import Target
+from envbuild.values.codec import replace
+from envbuild.values.finding import outcome
+from envbuild.values.plan import Fleet, FleetEntry
+
+
+def fleet(target: Target, matrices: Matrices) -> Fleet:
+    """An exact minimum: no fewer images serve all the cards."""
+    table = table_of(matrices)
+    one = replace(target, split=False)
+    # A card that has no plan by itself would make every cover fail: it keeps its own refusal.
+    alone = tuple(cc for cc in target.cc if not feasible(table, only(one, (cc,))))
+    rest = tuple(cc for cc in target.cc if cc not in alone)
+    groups = (*_cover(table, one, rest), *((cc,) for cc in alone)) if target.cc else ((),)
+    entries = tuple(
+        FleetEntry(nodes=group, plan=plan_one(table, only(one, group) if group else one))
+        for group in groups
+    )
+    every = tuple(f for entry in entries for f in entry.plan.findings)
+    return Fleet(outcome=outcome(every), entries=entries, matrix=matrix_id(matrices))
+
+
+def only(target: Target, cc: tuple[str, ...]) -> Target:
+    """The target for some of its cards."""
+    return replace(target, cards=tuple(card for card in target.cards if card.cc in cc))
+
+
+def _cover(table: Table, target: Target, cc: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """The fewest groups that each have a plan; groups only shrink, so ascending runs suffice.
+
+    Cards are served by contiguous ranges of toolkits, but arch-specific wishes can break that:
+    every grouping is tried, smallest number first.
+    """
+    if not cc:
+        return ()
+    sets = _largest(table, target, cc)
+    for size in range(1, len(cc) + 1):
+        for chosen in combinations(sets, size):
+            if set().union(*chosen) == set(cc):
+                return _disjoint(chosen, cc)
+    return tuple((one,) for one in cc)
+
+
+def _largest(table: Table, target: Target, cc: tuple[str, ...]) -> tuple[frozenset[str], ...]:
+    """Sets of cards with a plan to which no further card can be added."""
+    found: set[frozenset[str]] = set()
+
+    def grow(inside: tuple[str, ...], left: tuple[str, ...]) -> None:
+        open_ = tuple(c for c in left if feasible(table, only(target, (*inside, c))))
+        if not open_:
+            found.add(frozenset(inside))
+            return
+        for i, c in enumerate(open_):
+            if not any({*inside, *open_[i:]} <= known for known in found):
+                grow((*inside, c), open_[i + 1 :])
+
+    grow((), cc)
+    maximal = [s for s in found if not any(s < other for other in found)]
+    return tuple(sorted(maximal, key=lambda s: sorted(cc.index(c) for c in s)))
+
+
+def _disjoint(
+    chosen: tuple[frozenset[str], ...], cc: tuple[str, ...]
+) -> tuple[tuple[str, ...], ...]:
+    """Each card in the first group that can take it."""
+    groups: list[tuple[str, ...]] = []
+    placed: set[str] = set()
+    for group in chosen:
+        mine = tuple(c for c in cc if c in group and c not in placed)
+        placed |= set(mine)
+        if mine:
+            groups.append(mine)
+    return tuple(groups)

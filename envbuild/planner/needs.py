@@ -1,0 +1,65 @@
+"""What the plan needs of the machine's driver, and until when it stays supported."""
+
+from envbuild.planner import drivers
+from envbuild.planner.ranges import numbers
+from envbuild.planner.table import Place, Table
+from envbuild.planner.target import Target
+from envbuild.values.plan import DriverNeed, Lifetime
+
+
+def driver_needs(
+    table: Table, target: Target, place: Place, cc: tuple[str, ...]
+) -> tuple[DriverNeed, ...]:
+    """One entry a cc; without a cc, one entry."""
+    return tuple(_need(table, target, place, one) for one in cc or (None,))
+
+
+def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverNeed:
+    windows = target.platform == "wsl2"
+    floor = drivers.floor(table, place.cuda)
+    least = drivers.floor_text(floor, windows=windows) if floor is not None else None
+    if cc is None or cc not in table.capabilities:
+        branch = drivers.maintained(table, target.as_of, place.cuda)
+        return DriverNeed(cc=cc, min=least, recommended=branch.newest if branch else None)
+    row = table.capability(cc)
+    if target.platform.startswith("jetson"):
+        return DriverNeed(cc=cc, module=row.module)
+    firsts = [card.first_driver or row.first_driver for card in target.cards if card.cc == cc]
+    # A cc by itself stands for any card of it: the first of them sets the floor.
+    first = max((f for f in firsts or [row.first_driver] if f), key=numbers, default=None)
+    if first is not None and not windows and (least is None or numbers(first) > numbers(least)):
+        least = first
+    if row.last_branch is not None:
+        branch = drivers.branch(table, row.last_branch)
+    else:
+        branch = drivers.maintained(table, target.as_of, place.cuda)
+    newest = branch.newest if branch is not None else None
+    if newest is not None and least is not None and numbers(newest) < numbers(least):
+        newest = least
+    return DriverNeed(
+        cc=cc,
+        min=least,
+        # The newest release seen is a Linux one; Windows numbers its drivers differently.
+        recommended=None if windows else newest,
+        last_branch=row.last_branch,
+        module=None if windows else row.module,
+    )
+
+
+def lifetime(table: Table, target: Target, place: Place, cc: tuple[str, ...]) -> Lifetime:
+    """The first of the ends that are known: the cards' last driver, toolkit, base system."""
+    ends: list[tuple[str, str]] = []
+    for one in cc:
+        row = table.capabilities.get(one)
+        last = drivers.branch(table, row.last_branch) if row and row.last_branch else None
+        if row is not None and last is not None and last.ends is not None:
+            ends.append((last.ends, f"R{last.branch} ends, the last driver for {row.arch}"))
+    toolkit, os = table.toolkits.get(place.cuda), table.os_of(place)
+    if toolkit is not None and toolkit.ends is not None:
+        ends.append((toolkit.ends, f"CUDA {toolkit.cuda} gets its last patches"))
+    if os is not None and os.ends is not None and target.where == "image":
+        ends.append((os.ends, f"{os.id} gets its last updates"))
+    if not ends:
+        return Lifetime(why="no end is announced")
+    until, why = min(ends)
+    return Lifetime(until=until, why=why)

@@ -1,0 +1,99 @@
+"""A target into a plan: one function, no input but its arguments."""
+
+from envbuild.matrix.model import Matrices
+from envbuild.planner import access, compose, explain
+from envbuild.planner.choose import Choice, choose
+from envbuild.planner.gencode import flags, gencode
+from envbuild.planner.needs import driver_needs, lifetime
+from envbuild.planner.notes import Chosen, notes
+from envbuild.planner.table import Table, table_of
+from envbuild.planner.target import Target
+from envbuild.values.finding import outcome
+from envbuild.values.plan import Fleet, MatrixId, Plan
+
+
+def plan(target: Target, matrices: Matrices) -> Plan | Fleet:
+    """The plan for a target, or with ``split`` the fewest plans that cover it.
+
+    No plan is a plan whose outcome is ``refuse``: its findings say why and what would help.
+    """
+    if target.split:
+        from envbuild.planner.fleet import fleet
+
+        return fleet(target, matrices)
+    return plan_one(table_of(matrices), target)
+
+
+def plan_one(table: Table, target: Target) -> Plan:
+    """One image or one host set-up; remembered, since equal targets have equal plans."""
+    key = ("plan", target)
+    known = table.memo.get(key)
+    if isinstance(known, Plan):
+        return known
+    choice = choose(table, target)
+    made = _refused(table, target) if choice is None else _planned(table, target, choice)
+    table.memo[key] = made
+    return made
+
+
+def matrix_id(matrices: Matrices) -> MatrixId:
+    """What every plan records of its matrices."""
+    return MatrixId(date=matrices.date, digest=matrices.digest)
+
+
+def _refused(table: Table, target: Target) -> Plan:
+    return Plan(
+        outcome="refuse",
+        cc=target.cc,
+        where=target.where,
+        platform=target.platform,
+        arch=target.arch,
+        findings=explain.refusal(table, target),
+        alternatives=explain.alternatives(table, target, None),
+        request=target.request,
+        declared=target.declared,
+        provenance=target.provenance,
+        matrix=matrix_id(table.matrices),
+    )
+
+
+def _planned(table: Table, target: Target, choice: Choice) -> Plan:
+    place = choice.place
+    made = compose.plan_codes(table, target, place)
+    cc = tuple(code.cc for code in made) if target.every_cc else target.cc
+    findings = (*choice.short, *notes(Chosen(table, target, choice, made, cc)))
+    disable = any(f.id == "image-require" for f in choice.short)
+    packages = compose.packages(table, target, choice)
+    os = table.os_of(place)
+    python = os.python if os is not None else target.python
+    return Plan(
+        outcome=outcome(findings),
+        cc=cc,
+        where=target.where,
+        cuda=place.release,
+        toolkit_source=place.source,
+        image=compose.image(table, target, place),
+        layout=compose.layout(target, place),
+        host_compiler=compose.host_compiler(table, target, place),
+        gencode=gencode(made),
+        flags=flags(made),
+        env=compose.environment(table, target, choice, made, disable),
+        torch=compose.torch(table, choice.build),
+        packages=packages,
+        apt=compose.apt(table, target, choice, python=bool(packages)),
+        driver=driver_needs(table, target, place, cc),
+        access=target.access,
+        platform=target.platform,
+        arch=target.arch,
+        python=python if packages else None,
+        run=access.run_flags(target),
+        size=compose.size(place),
+        lasts_until=lifetime(table, target, place, cc),
+        findings=findings,
+        alternatives=explain.alternatives(table, target, choice),
+        request=target.request,
+        declared=target.declared,
+        provenance=target.provenance,
+        promise=tuple(code.target for code in made),
+        matrix=matrix_id(table.matrices),
+    )

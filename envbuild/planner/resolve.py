@@ -1,0 +1,378 @@
+"""A request and a machine into a target: each fact one value, flag before record before probe."""
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NoReturn
+
+from envbuild.errors import InputError
+from envbuild.matrix.model import Matrices
+from envbuild.planner import drivers
+from envbuild.planner.ranges import numbers, parse
+from envbuild.planner.table import Table, table_of
+from envbuild.planner.target import Card, Platform, Target, Wanted
+from envbuild.values.host import Gpu, Host
+from envbuild.values.plan import Provenance
+from envbuild.values.request import Request
+
+if TYPE_CHECKING:
+    from envbuild.matrix.model import JetsonRow, Product
+
+_ARCHES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+_MOST = 64  # entries of one list; more is a mistake, and a search over subsets would not end
+
+
+def resolve(request: Request, host: Host | None, matrices: Matrices) -> Target:
+    """Give every fact one value.
+
+    Args:
+        request: what was asked for; wins over the machine.
+        host: a detected or recorded machine; None = declared, nothing was looked at.
+        matrices: the rows that names are checked against.
+
+    Raises:
+        InputError: an unknown cc, GPU, system or feature; a version or date that is none.
+    """
+    _limits(request)
+    return _Resolver(request, host, table_of(matrices)).target()
+
+
+class _Resolver:
+    """One resolution; keeps the provenance of each fact as it goes."""
+
+    def __init__(self, request: Request, host: Host | None, table: Table) -> None:
+        self.request = request
+        self.host = host
+        self.table = table
+        self.facts: list[Provenance] = []
+        self.seen = "recorded" if host is not None and host.kind != "detected" else "detected"
+
+    def target(self) -> Target:
+        """All facts together."""
+        request, host, table = self.request, self.host, self.table
+        cards = self._cards()
+        platform, arch, l4t = self._platform(cards)
+        driver, level, module = self._driver(platform, l4t)
+        torch, packages = self._packages()
+        where = request.where or "image"
+        base = self._os(request.base_os)
+        engines = _engines(host)
+        return Target(
+            cards=cards,
+            every_cc=request.cc == ("all",),
+            driver=driver,
+            driver_cuda=level,
+            module=module,
+            cuda=parse(request.cuda, "--cuda") if request.cuda is not None else None,
+            torch=torch,
+            packages=packages,
+            features=self._features(),
+            base_os=base,
+            arch=arch,
+            platform=platform,
+            l4t=l4t,
+            glibc=self._version("glibc", request.glibc, host.os.glibc if host else None),
+            gcc=self._version("gcc", request.gcc, _gcc(host)),
+            python=_python(host) if where == "host" else None,
+            host_os=(base if where == "host" else None) or (host.os.id if host else None),
+            where=where,
+            flavour=request.flavour,
+            source=request.toolkit_source,
+            as_of=_date(request.as_of) or table.matrices.date,
+            split=request.split,
+            access=_access(engines, platform),
+            engine_access=engines,
+            declared=host is None,
+            request=request,
+            provenance=tuple(self.facts),
+        )
+
+    def _note(self, fact: str, value: str, origin: str) -> None:
+        self.facts.append(Provenance(fact=fact, value=value, origin=origin))
+
+    def _cards(self) -> tuple[Card, ...]:
+        request = self.request
+        if "all" in request.cc:
+            if len(request.cc) > 1 or request.gpus:
+                what = "--cc all stands for every target and takes no other cc or GPU beside it"
+                raise InputError(what, fix="give --cc all alone, or list the cc")
+            self._note("cc", "all", "flag")
+            return ()
+        cards = [Card(cc=self._cc(text, "--cc")) for text in request.cc]
+        cards += [self._product(text) for text in request.gpus]
+        if not cards and self.host is not None:
+            cards = [card for gpu in self.host.gpus if (card := self._detected(gpu)) is not None]
+            origin = self.seen
+        else:
+            origin = "flag"
+        unique = tuple(sorted(dict.fromkeys(cards), key=lambda c: (numbers(c.cc), c.name or "")))
+        if unique:
+            self._note("cc", ",".join(dict.fromkeys(c.cc for c in unique)), origin)
+        return unique
+
+    def _cc(self, text: str, flag: str) -> str:
+        """``6.1``, ``61`` or ``sm_61`` as ``6.1``, if the matrices know it."""
+        known = self.table.capabilities
+        match = re.fullmatch(
+            r"(?:sm_|compute_)?(\d{1,2})\.?(\d)([af]?)", text.strip().lower(), re.ASCII
+        )
+        what = f"{flag} {text[:40]!r} is not a compute capability of these matrices"
+        if match is None:
+            fix = "write it like 6.1, 61 or sm_61; `envbuild detect` reads it from this machine"
+            raise InputError(what, fix=fix)
+        target = match[1] + match[2]
+        row = next((c for c in known.values() if target in (c.target, *c.aliases)), None)
+        if row is None:
+            near = sorted(known, key=lambda c: abs(_tenths(c) - int(target)))[:3]
+            raise InputError(what, fix=f"nearest: {', '.join(sorted(near, key=numbers))}")
+        if match[3]:
+            fix = f"--cc {row.cc} --feature arch-specific plans such a target"
+            raise InputError(f"{flag} {text} is a target, not a compute capability", fix=fix)
+        return row.cc
+
+    def _product(self, text: str) -> Card:
+        from envbuild.matrix import names
+
+        rows = names.product(text)
+        ccs = names.ccs(rows)
+        if len(ccs) != 1:
+            dies = "; ".join(f"{cc} ({die})" for row in rows for die, cc in row.by_die)
+            what = f"--gpu {text!r} is not one chip: {dies or ' or '.join(ccs)}"
+            fix = "give --cc; `nvidia-smi --query-gpu=compute_cap --format=csv` reads it"
+            raise InputError(what, fix=fix)
+        return self._card(ccs[0], rows)
+
+    def _card(self, cc: str, rows: "tuple[Product, ...]") -> Card:
+        if cc not in self.table.capabilities:
+            what = f"{rows[0].name} is cc {cc}, which these matrices do not know"
+            raise InputError(what, fix="give --cc, or add the row with ENVBUILD_MATRICES")
+        row = rows[0]
+        one = len(rows) == 1
+        return Card(
+            cc=cc,
+            name=row.name,
+            brand=row.brand or None if one else None,
+            tensor_cores=row.tensor_cores if one else None,
+            forward_compat=row.forward_compat if one else None,
+            first_driver=row.first_driver if one else None,
+        )
+
+    def _detected(self, gpu: Gpu) -> Card | None:
+        """A GPU of the machine: its measured cc wins over its PCI id, that over its name."""
+        from envbuild.matrix import names
+
+        rows: tuple[Product, ...] = ()
+        if gpu.name:
+            try:
+                rows = names.product(gpu.name)
+            except InputError:
+                rows = ()
+        die = names.die_of_pci(gpu.pci_id) if gpu.pci_id else None
+        ccs = names.ccs(rows) if rows else ()
+        cc = gpu.cc or (die.cc if die else None) or (ccs[0] if len(ccs) == 1 else None)
+        if cc is None:
+            return None
+        fitting = tuple(row for row in rows if row.cc in {None, cc})
+        if not fitting or cc not in self.table.capabilities:
+            return Card(cc=self._cc(cc, "the GPU's cc"), name=gpu.name)
+        return self._card(cc, fitting)
+
+    def _platform(self, cards: tuple[Card, ...]) -> tuple[Platform, str, str | None]:
+        text, arch_text = self.request.platform, self.request.arch
+        if text is not None and "/" in text:
+            text, _, arch_text = text.partition("/")
+        if arch_text is not None and arch_text not in _ARCHES:
+            _unknown("--arch", arch_text, tuple(_ARCHES))
+        if text not in {None, "linux", "wsl2", "jetson"}:
+            _unknown("--platform", text or "", ("linux", "wsl2", "jetson", "linux/arm64"))
+        parts = [c for c in cards if self.table.capability(c.cc).tegra]
+        l4t = self.request.l4t
+        if text is None and self.host is not None:
+            text = self.host.platform if self.host.platform in {"wsl2", "jetson"} else None
+            if l4t is None and self.host.jetson is not None:
+                l4t = self.host.jetson.l4t
+        if text is None and (l4t is not None or (parts and len(parts) == len(cards))):
+            text = "jetson"
+        arch = self._arch(arch_text, cards, text)
+        if text == "jetson":
+            row = self._l4t(l4t, cards)
+            self._note("platform", row.platform, "flag" if self.request.platform else "cc")
+            return row.platform, arch, row.l4t
+        if text == "wsl2":
+            return "wsl2", arch, None
+        return ("sbsa" if arch == "aarch64" else "linux"), arch, None
+
+    def _arch(self, text: str | None, cards: tuple[Card, ...], platform: str | None) -> str:
+        if text is not None:
+            self._note("arch", _ARCHES[text], "flag")
+            return _ARCHES[text]
+        if self.host is not None and self.host.os.arch in _ARCHES:
+            self._note("arch", self.host.os.arch or "", self.seen)
+            return _ARCHES[self.host.os.arch or "x86_64"]
+        beside = {self.table.capability(c.cc).cpu for c in cards}
+        only = beside.pop() if len(beside) == 1 else None
+        arch = "aarch64" if platform == "jetson" else only or "x86_64"
+        self._note("arch", arch, "cc" if only else "default")
+        return arch
+
+    def _l4t(self, text: str | None, cards: tuple[Card, ...]) -> "JetsonRow":
+        """The L4T line asked for; without one, the newest that drives these parts."""
+        rows = sorted(self.table.jetson.values(), key=lambda r: numbers(r.l4t), reverse=True)
+        if text is None:
+            ccs = {c.cc for c in cards}
+            fit = [r for r in rows if ccs <= set(r.cc)] or rows
+            if not fit:
+                raise InputError(
+                    "these matrices have no Jetson rows", fix="add them with ENVBUILD_MATRICES"
+                )
+            self._note("l4t", fit[0].l4t, "default")
+            return fit[0]
+        match = re.fullmatch(r"[rR]?(\d{2}(?:\.\d{1,2}){0,2})", text.strip(), re.ASCII)
+        at = numbers(match[1]) if match else ()
+        for row in rows:
+            line = numbers(row.l4t)
+            if at and (at[: len(line)] == line or line[: len(at)] == at):
+                self._note("l4t", row.l4t, "flag" if self.request.l4t else self.seen)
+                return row
+        what = f"--l4t {text[:40]!r} is not a Jetson release of these matrices"
+        raise InputError(what, fix=f"one of {', '.join(r.l4t for r in rows)}")
+
+    def _driver(
+        self, platform: Platform, l4t: str | None
+    ) -> tuple[str | None, str | None, str | None]:
+        """Version, CUDA level and module flavour of the driver; all None = not known."""
+        here = self.host.driver if self.host is not None else None
+        if platform.startswith("jetson"):
+            # The driver is part of L4T: its level is a row, its version says nothing.
+            return None, self.table.jetson[l4t or ""].cuda, None
+        version = self.request.driver
+        if version is not None:
+            if len(numbers(version)) < 2:
+                branch = drivers.branch(self.table, numbers(version)[0])
+                version = branch.newest if branch is not None and branch.newest else version
+            self._note("driver", version, "flag")
+            windows = platform == "wsl2"
+            return version, drivers.level(self.table, version, windows=windows), None
+        if here is None or here.version is None:
+            return None, None, None
+        numbers(here.version)
+        self._note("driver", here.version, self.seen)
+        level = here.cuda or drivers.level(self.table, here.version, windows=platform == "wsl2")
+        if level is not None:
+            numbers(level)
+        # With a cc from a flag the card is elsewhere: only its driver version is taken over.
+        own = not (self.request.cc or self.request.gpus)
+        return here.version, level, here.module if own else None
+
+    def _packages(self) -> tuple[Wanted | None, tuple[Wanted, ...]]:
+        torch = None
+        others: list[Wanted] = []
+        for wish in self.request.packages:
+            name = re.sub(r"[-_.]+", "-", wish.name)
+            if re.fullmatch(r"[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?", name, re.ASCII) is None:
+                what = f"--with {wish.name[:60]!r} is not a package name"
+                raise InputError(what, fix="for example --with numba or --with cupy==14.2.0")
+            range = parse(wish.range, f"--with {name}") if wish.range else None
+            if name == "torch":
+                if torch is not None and torch.range != range:
+                    what = f"torch is asked for twice: {torch} and {Wanted(name=name, range=range)}"
+                    raise InputError(what, fix="give one version of torch")
+                torch = Wanted(name=name, range=range)
+                continue
+            if name not in self.table.packages:
+                known = (*self.table.packages, "torch")
+                if get_close_matches(name, known, 1, 0.75):
+                    _unknown("--with", name, known)
+            others.append(Wanted(name=name, range=range))
+        return torch, tuple(dict.fromkeys(others))
+
+    def _features(self) -> tuple[str, ...]:
+        found = []
+        for text in self.request.features:
+            name = text.strip().lower().replace("_", "-").replace(" ", "-")
+            row = self.table.features.get(name)
+            if row is None and name != "extension":
+                _unknown("--feature", text, ("extension", *self.table.features))
+            found.append(row.name if row is not None else name)
+        return tuple(dict.fromkeys(found))
+
+    def _os(self, text: str | None) -> str | None:
+        if text is None:
+            return None
+        ids = {o.id: o.id for o in self.table.oses.values()}
+        ids |= {alias: o.id for o in self.table.oses.values() for alias in o.aliases}
+        ids |= {tag.os: tag.os for tag in self.table.matrices.images}
+        name = re.sub(r"[\s:_-]+", "", text.lower())
+        if name not in ids:
+            _unknown("--base-os", text, tuple(ids))
+        return ids[name]
+
+    def _version(self, fact: str, flag: str | None, here: str | None) -> str | None:
+        if flag is not None:
+            numbers(flag)
+            self._note(fact, flag, "flag")
+            return flag
+        if here is not None:
+            numbers(here)
+            self._note(fact, here, self.seen)
+        return here
+
+
+def _limits(request: Request) -> None:
+    for flag, values in (
+        ("--cc", request.cc),
+        ("--gpu", request.gpus),
+        ("--with", request.packages),
+        ("--feature", request.features),
+    ):
+        if len(values) > _MOST:
+            what = f"{flag} is given {len(values)} times; at most {_MOST} make one plan"
+            raise InputError(what, fix="ask for fewer at once")
+
+
+def _unknown(flag: str, text: str, known: tuple[str, ...]) -> NoReturn:
+    near = get_close_matches(text.strip().lower()[:60], known, 3, 0.5)
+    fix = f"nearest: {', '.join(near)}" if near else f"one of {', '.join(sorted(set(known)))}"
+    raise InputError(f"{flag} {text[:60]!r} is not known", fix=fix)
+
+
+def _tenths(cc: str) -> int:
+    major, minor = numbers(cc)
+    return major * 10 + minor
+
+
+def _date(text: str | None) -> str | None:
+    if text is None:
+        return None
+    from datetime import date
+
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError as e:
+        what = f"--as-of {text[:40]!r} is not a date"
+        raise InputError(what, fix="write YYYY-MM-DD") from e
+
+
+def _gcc(host: Host | None) -> str | None:
+    if host is None:
+        return None
+    return next((t.version for t in host.compilers if t.name in {"gcc", "g++"} and t.version), None)
+
+
+def _python(host: Host | None) -> str | None:
+    if host is None or host.python is None or host.python.version is None:
+        return None
+    return ".".join(host.python.version.split(".")[:2])
+
+
+def _engines(host: Host | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if host is None:
+        return ()
+    return tuple((e.name, e.access) for e in host.engines if e.answers)
+
+
+def _access(engines: tuple[tuple[str, tuple[str, ...]], ...], platform: Platform) -> str:
+    """The mode of the first engine that offers one; where none is known, what the platform wants."""
+    for _, modes in engines:
+        if modes:
+            return modes[0]
+    return "nvidia-runtime" if platform == "jetson-l4t" else "cdi"

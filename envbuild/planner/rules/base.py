@@ -1,0 +1,100 @@
+"""What a rule is, and how it becomes a mask over places or builds."""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from envbuild.planner.table import Place, Table
+from envbuild.planner.target import Target
+from envbuild.values.finding import Finding
+
+Axis = Literal["toolkit", "place", "build"]
+Judge = Callable[[Table, Any, Target], Finding | None]
+
+
+class Rule(NamedTuple):
+    """One kind of constraint: judged once per row of its axis.
+
+    Attributes:
+        reads: the fields of the target that it looks at; equal fields, equal verdicts.
+        compiling: it binds only places with nvcc, not those to which wheels bring CUDA.
+    """
+
+    id: str
+    axis: Axis
+    reads: tuple[str, ...]
+    judge: Judge
+    compiling: bool = False
+
+
+class Verdict(NamedTuple):
+    """Rows that a rule lets pass, as a mask, and what it says about the others, by index."""
+
+    mask: int
+    says: dict[int, Finding]
+
+
+def rule(axis: Axis, *reads: str, compiling: bool = False) -> Callable[[Judge], Rule]:
+    """Make a Rule of a function; its id is the function's name."""
+
+    def make(judge: Judge) -> Rule:
+        return Rule(judge.__name__.replace("_", "-"), axis, reads, judge, compiling)
+
+    return make
+
+
+_KEEP = 20_000  # verdicts; a process that sweeps all requests must not grow without end
+
+
+def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
+    """The rule's verdict on every row, remembered per table and per what the rule reads."""
+    key = (rule.id, *(getattr(target, field) for field in rule.reads))
+    known = table.memo.get(key)
+    if isinstance(known, Verdict):
+        return known
+    if len(table.memo) > _KEEP:
+        table.memo.clear()
+    made = _judge(rule, table, target)
+    table.memo[key] = made
+    return made
+
+
+def _judge(rule: Rule, table: Table, target: Target) -> Verdict:
+    says: dict[int, Finding] = {}
+    if rule.axis == "build":
+        for i, build in enumerate(table.builds):
+            finding = rule.judge(table, build, target)
+            if finding is not None:
+                says[i] = finding
+        return Verdict(table.all_builds & ~_bits(says), says)
+    by_cuda = (
+        {cuda: rule.judge(table, toolkit, target) for cuda, toolkit in table.toolkits.items()}
+        if rule.axis == "toolkit"
+        else {}
+    )
+    for i, place in enumerate(table.places):
+        if rule.compiling and place.kind == "framework":
+            continue
+        finding = by_cuda.get(place.cuda) if by_cuda else rule.judge(table, place, target)
+        if finding is not None:
+            says[i] = finding
+    return Verdict(table.all_places & ~_bits(says), says)
+
+
+def _bits(rows: dict[int, Finding]) -> int:
+    mask = 0
+    for i in rows:
+        mask |= 1 << i
+    return mask
+
+
+def lowest(mask: int) -> int:
+    """Index of the lowest set bit: the most preferred row."""
+    return (mask & -mask).bit_length() - 1
+
+
+def error(id: str, says: str, source: str, why: str = "") -> Finding:
+    """A finding that takes a row away."""
+    return Finding(id=id, severity="error", says=says, why=why, source=source)
+
+
+__all__ = ["Axis", "Place", "Rule", "Verdict", "error", "lowest", "rule", "verdict"]

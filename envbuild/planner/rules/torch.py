@@ -1,0 +1,112 @@
+"""Framework builds: architectures in the wheel, index, Python; Triton and torch.compile."""
+
+from functools import lru_cache
+
+from envbuild.matrix.model import Capability, TorchBuild, TritonBuild
+from envbuild.planner.gencode import runs_on
+from envbuild.planner.ranges import numbers, parse
+from envbuild.planner.rules.base import error, rule
+from envbuild.planner.table import Place, Table, cite
+from envbuild.planner.target import Target
+from envbuild.values.finding import Finding
+
+
+def key(build: TorchBuild) -> str:
+    """How findings name the row."""
+    return f"{build.torch}-{build.index}"
+
+
+@rule("build", "torch")
+def torch_version(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """The version asked for."""
+    del table
+    wanted = target.torch.range if target.torch else None
+    if wanted is None or build.torch in wanted:
+        return None
+    return error(
+        "torch-version", f"torch {build.torch} is not {wanted.text}", cite(build, key(build))
+    )
+
+
+@rule("build", "arch")
+def torch_arch(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """Builds for the CPU architecture."""
+    del table
+    if build.arch == target.arch:
+        return None
+    return error("torch-arch", f"this build is for {build.arch}", cite(build, key(build)))
+
+
+@rule("build", "cc")
+def torch_code(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """The wheel must have code that runs on each card."""
+    for cc in target.cc:
+        row = table.capability(cc)
+        if not covers(table, build, row):
+            has = " ".join(f"sm_{t}" for t in build.targets)
+            says = f"torch {build.torch} from {build.index} (CUDA {build.cuda}) has no code for cc {cc} (sm_{row.target}), only {has}"
+            why = f"a build from source, or {_instead(table, row, build.arch)}"
+            return error("torch-code", says, cite(build, key(build)), why)
+    return None
+
+
+def covers(table: Table, build: TorchBuild, row: Capability) -> bool:
+    """SASS that runs on the card, or PTX at or below it that the driver can compile."""
+    if any(runs_on(target, row, table) for target in build.targets):
+        return True
+    return any(t.isdigit() and int(t) <= int(row.target) for t in build.ptx) and row.ptx_jit
+
+
+def _instead(table: Table, row: Capability, arch: str) -> str:
+    for build in table.builds:
+        if build.arch == arch and covers(table, build, row):
+            return f"torch {build.torch} from {build.index}, the newest with code for {row.cc}"
+    return f"none: no build has code for {row.cc}"
+
+
+@lru_cache(maxsize=4096)
+def python_fits(build: TorchBuild, python: str | None) -> bool:
+    """The wheel exists for this interpreter; an unknown interpreter fits."""
+    if python is None:
+        return True
+    if build.pythons:
+        return python in build.pythons
+    return not build.python or python in parse(build.python, "python")
+
+
+@rule("place", "torch", "packages", "where")
+def python_there(table: Table, place: Place, target: Target) -> Finding | None:
+    """Python packages need a base whose own Python is known."""
+    os = table.os_of(place)
+    if place.os is None or not (target.torch or target.packages):
+        return None
+    if os is not None and os.python is not None and os.family == "apt":
+        return None
+    return error("python", f"no Python of {place.os} is in the matrices", place.cite)
+
+
+def triton_of(table: Table, version: str) -> TritonBuild | None:
+    """What a Triton release reaches."""
+    at = numbers(version)
+    return next((t for t in table.triton if numbers(t.triton) <= at), None)
+
+
+@rule("place", "torch", "needs_compiler")
+def brings_cuda(table: Table, place: Place, target: Target) -> Finding | None:
+    """Framework wheels bring CUDA: a plain system will do, unless something is compiled."""
+    del table
+    if place.kind == "framework" and (target.torch is None or target.needs_compiler):
+        says = f"framework wheels on {place.os or 'this machine'} bring no compiler for the GPU"
+        return error("framework-only", says, place.cite)
+    return None
+
+
+@rule("place", "torch", "needs_compiler", "source", "flavour")
+def plain_base(table: Table, place: Place, target: Target) -> Finding | None:
+    """Preferred: the plain system that framework wheels need, unless a source was named."""
+    del table
+    asked = target.source not in {None, "wheels"} or target.flavour is not None
+    if place.kind == "framework" or target.torch is None or target.needs_compiler or asked:
+        return None
+    says = "the framework's wheels bring their own CUDA beside that of the base"
+    return Finding(id="cuda-twice", severity="info", says=says, source=place.cite)

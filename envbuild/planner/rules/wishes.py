@@ -1,0 +1,49 @@
+"""What the user would like: toolkit range, source, what is still maintained."""
+
+from envbuild.matrix.model import Toolkit
+from envbuild.planner.rules.base import error, rule
+from envbuild.planner.table import Place, Table, cite
+from envbuild.planner.target import Target
+from envbuild.values.finding import Finding
+
+
+@rule("place", "cuda")
+def cuda_range(table: Table, place: Place, target: Target) -> Finding | None:
+    """The range of toolkits asked for."""
+    if target.cuda is None or place.release in target.cuda:
+        return None
+    toolkit = table.toolkits.get(place.cuda)
+    source = cite(toolkit, place.cuda) if toolkit is not None else place.cite
+    return error("cuda-range", f"CUDA {place.release} is not in --cuda {target.cuda.text}", source)
+
+
+@rule("place", "source")
+def source_asked_for(table: Table, place: Place, target: Target) -> Finding | None:
+    """Preferred: the toolkit source that was asked for."""
+    del table
+    if target.source in {None, place.source}:
+        return None
+    says = f"--toolkit-source {target.source} cannot serve this request: {place.source} is taken"
+    return Finding(id="toolkit-source", severity="warn", says=says, source=place.cite)
+
+
+@rule("toolkit", "as_of")
+def toolkit_maintained(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
+    """Preferred: a toolkit that still gets patches at the date that counts."""
+    del table
+    if toolkit.ends is None or toolkit.ends >= target.as_of[:7]:
+        return None
+    says = f"CUDA {toolkit.cuda} gets no patches since {toolkit.ends}"
+    return Finding(
+        id="toolkit-ended", severity="watch", says=says, source=cite(toolkit, toolkit.cuda)
+    )
+
+
+@rule("place", "as_of", "where")
+def base_supported(table: Table, place: Place, target: Target) -> Finding | None:
+    """Preferred: a base system that still gets security updates at that date."""
+    row = table.os_of(place)
+    if row is None or row.ends is None or row.ends >= target.as_of[:7]:
+        return None
+    says = f"{row.id} gets no updates since {row.ends}"
+    return Finding(id="os-ended", severity="watch", says=says, source=cite(row, row.id))

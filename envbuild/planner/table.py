@@ -1,0 +1,253 @@
+"""All places and builds of the matrices, laid out once in the documented order of preference."""
+
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple
+
+from envbuild.matrix.model import (
+    Arch,
+    Capability,
+    DistroToolkit,
+    Feature,
+    ImageTag,
+    JetsonRow,
+    Matrices,
+    Os,
+    PackageRule,
+    Repository,
+    Row,
+    Toolkit,
+    TorchBuild,
+    TritonBuild,
+    WheelToolkit,
+)
+from envbuild.planner.ranges import minor, numbers
+from envbuild.values.request import Source
+
+SOURCES: tuple[Source, ...] = ("image", "wheels", "distro", "apt", "redist", "conda")
+"""Order of preference: what a registry serves ready, then what builds without a network host."""
+
+_TABLE_OF: dict[str, str] = {
+    "Toolkit": "toolkits",
+    "ImageTag": "images",
+    "WheelToolkit": "wheels",
+    "DistroToolkit": "distro",
+    "Repository": "repositories",
+    "TorchBuild": "torch",
+    "Capability": "capabilities",
+    "Os": "oses",
+    "Branch": "branches",
+    "DriverFloor": "floors",
+    "GlibcClash": "glibc_clashes",
+    "Feature": "features",
+    "PackageRule": "packages",
+    "JetsonRow": "jetson",
+    "TritonBuild": "triton",
+    "CudnnFloor": "cudnn",
+    "Product": "products",
+}
+
+
+def cite(row: Row, key: str) -> str:
+    """The source line of a finding: ``table/key status``."""
+    return f"{_TABLE_OF[type(row).__name__]}/{key} {row.status}"
+
+
+class Place(NamedTuple):
+    """One toolkit from one source on one operating system.
+
+    Attributes:
+        cuda: minor release, ``12.9``; ``release`` is as exact as the source is known.
+        os: None = this machine (``where: host``).
+        kind: ``compiler`` has nvcc, ``framework`` is a plain OS to which wheels bring CUDA.
+        row: what proves it; ``key`` names that row.
+    """
+
+    cuda: str
+    release: str
+    source: Source
+    os: str | None
+    kind: Literal["compiler", "framework"]
+    arches: tuple[Arch, ...]
+    row: Row
+    key: str
+
+    @property
+    def cite(self) -> str:
+        """The source line of a finding about this place."""
+        return cite(self.row, self.key)
+
+
+class Table:
+    """Places, builds and look-ups of one set of matrices, and what rules said about them.
+
+    A mask is an integer; bit ``i`` stands for ``places[i]`` (or ``builds[i]``), the lowest bit is
+    the most preferred.
+    """
+
+    def __init__(self, matrices: Matrices) -> None:
+        self.matrices = matrices
+        self.toolkits = {
+            t.cuda: t for t in sorted(matrices.toolkits, key=lambda t: numbers(t.cuda))
+        }
+        self.oses = {o.id: o for o in matrices.oses}
+        self.capabilities: dict[str, Capability] = {c.cc: c for c in matrices.capabilities}
+        self.features: dict[str, Feature] = {
+            name: f for f in matrices.features for name in (f.name, *f.aliases)
+        }
+        self.packages: dict[str, tuple[PackageRule, ...]] = _packages(matrices.packages)
+        self.triton: tuple[TritonBuild, ...] = tuple(
+            sorted(matrices.triton, key=lambda t: numbers(t.triton), reverse=True)
+        )
+        self.jetson: dict[str, JetsonRow] = {j.l4t: j for j in matrices.jetson}
+        self.places = _places(matrices, self.oses)
+        self.builds = tuple(
+            sorted(
+                (b for b in matrices.torch if b.cuda is not None),
+                key=lambda b: (numbers(b.torch), b.index == "pypi", numbers(b.cuda or "0")),
+                reverse=True,
+            )
+        )
+        self.all_places = (1 << len(self.places)) - 1
+        self.all_builds = (1 << len(self.builds)) - 1
+        self.of_cuda = _masks(self.places, lambda p: p.cuda)
+        self.of_os = _masks(self.places, lambda p: p.os)
+        self.of_source = _masks(self.places, lambda p: p.source)
+        self.of_kind = _masks(self.places, lambda p: p.kind)
+        self.on_host = self.of_os.get(None, 0)
+        self.memo: dict[object, object] = {}
+
+    def capability(self, cc: str) -> Capability:
+        """The row of one compute capability that is known to exist."""
+        return self.capabilities[cc]
+
+    def os_of(self, place: Place) -> Os | None:
+        """The row of the place's operating system; None = this machine, or no row."""
+        return self.oses.get(place.os) if place.os else None
+
+
+def toolkit_of(table: Table, cuda: str) -> Toolkit | None:
+    """The row of a toolkit's minor release; Jetson lines may name one that has none."""
+    return table.toolkits.get(cuda)
+
+
+_TABLES: dict[str, Table] = {}
+
+
+def table_of(matrices: Matrices) -> Table:
+    """The table of these matrices, laid out once; their digest names them."""
+    known = _TABLES.get(matrices.digest)
+    if known is None or known.matrices is not matrices:
+        if len(_TABLES) > 8:
+            _TABLES.clear()
+        known = _TABLES[matrices.digest] = Table(matrices)
+    return known
+
+
+def _packages(rules: Iterable[PackageRule]) -> dict[str, tuple[PackageRule, ...]]:
+    found: dict[str, tuple[PackageRule, ...]] = {}
+    for rule in rules:
+        # People ask for the library (numba) whose CUDA part is another package (numba-cuda).
+        for name in (rule.name, *rule.extra):
+            found[name] = (*found.get(name, ()), rule)
+    return found
+
+
+def _masks(places: tuple[Place, ...], key: Callable[[Place], object]) -> dict[object, int]:
+    found: dict[object, int] = {}
+    for i, place in enumerate(places):
+        found[key(place)] = found.get(key(place), 0) | 1 << i
+    return found
+
+
+def _places(matrices: Matrices, oses: dict[str, Os]) -> tuple[Place, ...]:
+    plain = [o for o in matrices.oses if o.image is not None]
+    found = [
+        *(_image(tag) for tag in matrices.images),
+        *(_distro(row, where) for row in matrices.distro for where in (row.os, None)),
+        *_wheels(matrices.wheels, plain),
+        *_repositories(matrices, plain),
+        *_frameworks(matrices, plain),
+        *(_jetson(row) for row in matrices.jetson if row.image),
+    ]
+    rank = {o.id: i for i, o in enumerate(sorted(oses.values(), key=_os_order))}
+
+    def order(place: Place) -> tuple[object, ...]:
+        return (
+            [-n for n in numbers(place.cuda)],
+            SOURCES.index(place.source),
+            rank.get(place.os or "", len(rank)),
+            [-n for n in numbers(place.release)],
+            place.os or "",
+        )
+
+    return tuple(sorted(found, key=order))
+
+
+def _os_order(os: Os) -> tuple[bool, tuple[int, ...]]:
+    """Long-term releases first, the one that is supported longest before the others."""
+    ends = tuple(-int(part) for part in (os.ends or "0000-00").split("-"))
+    return (not os.lts, ends)
+
+
+def _image(tag: ImageTag) -> Place:
+    return Place(
+        minor(tag.cuda), tag.cuda, "image", tag.os, "compiler", tag.arches, tag,
+        f"{tag.cuda}-{tag.os}",
+    )  # fmt: skip
+
+
+def _jetson(row: JetsonRow) -> Place:
+    return Place(row.cuda, row.cuda, "image", "l4t", "compiler", ("aarch64",), row, row.l4t)
+
+
+def _distro(row: DistroToolkit, where: str | None) -> Place:
+    return Place(
+        row.cuda, row.release, "distro", where, "compiler", row.arches, row, f"{row.os}-{row.cuda}"
+    )
+
+
+def _wheels(rows: tuple[WheelToolkit, ...], plain: list[Os]) -> Iterable[Place]:
+    for row in rows:
+        if row.nvcc:
+            for where in (*(o.id for o in plain), None):
+                yield Place(
+                    row.cuda, row.release, "wheels", where, "compiler", row.arches, row, row.release
+                )
+
+
+def _repositories(matrices: Matrices, plain: list[Os]) -> Iterable[Place]:
+    newest: dict[str, str] = {}
+    for tag in sorted(matrices.images, key=lambda t: numbers(t.cuda)):
+        newest[minor(tag.cuda)] = tag.cuda
+    for row in matrices.repositories:
+        # On this machine a repository for one OS serves it, if it is that OS: see rules/platforms.
+        image_oses = [o.id for o in plain if o.id in row.oses or not row.oses]
+        wheres = [None] if row.platform else [*image_oses, None]
+        for toolkit in matrices.toolkits:
+            if _within(toolkit.cuda, row):
+                release = newest.get(toolkit.cuda, toolkit.cuda)
+                for where in wheres:
+                    yield Place(
+                        toolkit.cuda, release, row.kind, where, "compiler", row.arches, row,
+                        f"{row.kind}-{row.name}",
+                    )  # fmt: skip
+
+
+def _within(cuda: str, row: Repository) -> bool:
+    at = numbers(cuda)
+    return numbers(row.cuda_min or "0") <= at and (
+        row.cuda_max is None or at <= numbers(row.cuda_max)
+    )
+
+
+def _frameworks(matrices: Matrices, plain: list[Os]) -> Iterable[Place]:
+    first: dict[str, TorchBuild] = {}
+    for build in matrices.torch:
+        if build.cuda is not None:
+            first.setdefault(build.cuda, build)
+    for cuda, build in first.items():
+        for where in (*(o.id for o in plain), None):
+            yield Place(
+                cuda, cuda, "wheels", where, "framework", ("x86_64", "aarch64"), build,
+                f"{build.torch}-{build.index}",
+            )  # fmt: skip

@@ -1,0 +1,163 @@
+"""The target: each fact of a request with one value. Rules see nothing else."""
+
+from typing import Literal
+
+from envbuild.planner.ranges import Range
+from envbuild.values.codec import Value, replace
+from envbuild.values.plan import Provenance
+from envbuild.values.request import Flavour, Request, Source, Where
+
+Platform = Literal["linux", "sbsa", "wsl2", "jetson-l4t", "jetson-sbsa"]
+
+
+class Card(Value):
+    """One kind of GPU asked for. All but the cc is None where only the cc was given."""
+
+    cc: str
+    name: str | None = None
+    brand: str | None = None
+    tensor_cores: bool | None = None
+    forward_compat: bool | None = None
+    first_driver: str | None = None
+
+
+class Wanted(Value):
+    """A package that is wished for; range None = any version."""
+
+    name: str
+    range: Range | None = None
+
+    def __str__(self) -> str:
+        if self.range is None:
+            return self.name
+        bare = self.range.text[:1].isdigit()
+        return f"{self.name}{'==' if bare else ''}{self.range.text}"
+
+
+class Target(Value):
+    """What a plan is made for.
+
+    Attributes:
+        cards: one entry a kind of GPU, sorted by cc; empty = no cc, or ``every_cc``.
+        every_cc: all targets that the planned toolkit has (``--cc all``).
+        driver: version, a fact; on WSL that of the Windows driver.
+        driver_cuda: CUDA level of that driver.
+        glibc, gcc, python: of this machine; they count for ``where: host`` alone.
+        l4t: the row of `jetson.yaml` that fits, by its key.
+        access: GPU access mode of the engine, ``cdi`` where none is known.
+        engine_access: (engine, access modes) of each engine that answers.
+        declared: nothing on this machine was looked at.
+    """
+
+    cards: tuple[Card, ...] = ()
+    every_cc: bool = False
+    driver: str | None = None
+    driver_cuda: str | None = None
+    module: str | None = None
+    cuda: Range | None = None
+    torch: Wanted | None = None
+    packages: tuple[Wanted, ...] = ()
+    features: tuple[str, ...] = ()
+    base_os: str | None = None
+    arch: str = "x86_64"
+    platform: Platform = "linux"
+    l4t: str | None = None
+    glibc: str | None = None
+    gcc: str | None = None
+    python: str | None = None
+    host_os: str | None = None
+    where: Where = "image"
+    flavour: Flavour | None = None
+    source: Source | None = None
+    as_of: str = ""
+    split: bool = False
+    access: str = "cdi"
+    engine_access: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    declared: bool = True
+    request: Request = Request()
+    provenance: tuple[Provenance, ...] = ()
+
+    @property
+    def cc(self) -> tuple[str, ...]:
+        """The compute capabilities, each once, ascending."""
+        return tuple(dict.fromkeys(card.cc for card in self.cards))
+
+    @property
+    def needs_compiler(self) -> bool:
+        """Something is compiled for the GPU: the image (or host) must have nvcc."""
+        if self.flavour is not None and self.where == "image":
+            return self.flavour == "devel"
+        return self.torch is None or bool({"extension", "arch-specific"} & set(self.features))
+
+    @property
+    def image_flavour(self) -> Flavour:
+        """Flavour of a vendor image: framework wheels need no more than its base."""
+        return self.flavour or ("devel" if self.needs_compiler else "base")
+
+
+class Part(Value):
+    """One thing a request asks for: a wish that can be dropped, or a fact that cannot."""
+
+    kind: Literal["wish", "fact"]
+    field: str
+    value: str
+    says: str
+
+
+def parts(target: Target) -> tuple[Part, ...]:
+    """Wishes, then facts, in a fixed order; the toolkit source is a preference and not here."""
+    found = []
+    if target.cuda is not None:
+        found.append(_wish("cuda", target.cuda.text, f"--cuda {target.cuda.text}"))
+    if target.torch is not None:
+        found.append(_wish("torch", str(target.torch), _torch_flag(target.torch)))
+    found += [_wish("packages", str(p), f"--with {p}") for p in target.packages]
+    found += [_wish("features", name, f"--feature {name}") for name in target.features]
+    for field, value in (("base_os", target.base_os), ("flavour", target.flavour)):
+        if value is not None:
+            found.append(_wish(field, value, f"--{field.replace('_', '-')} {value}"))
+    if target.where == "host":
+        found.append(_wish("where", "host", "--where host"))
+    found += [_fact("cards", cc, _card_says(target, cc)) for cc in target.cc]
+    if target.driver is not None:
+        found.append(_fact("driver", target.driver, f"driver {target.driver}"))
+    return tuple(found)
+
+
+def without(target: Target, dropped: tuple[Part, ...]) -> Target:
+    """The target when these parts were not asked for."""
+    changes: dict[str, object] = {}
+    for part in dropped:
+        if part.field in {"packages", "features", "cards"}:
+            kept = changes.get(part.field, getattr(target, part.field))
+            changes[part.field] = tuple(
+                entry
+                for entry in kept
+                if _text_of(part.field, entry) != part.value  # type: ignore[attr-defined]
+            )
+        else:
+            changes[part.field] = "image" if part.field == "where" else None
+        if part.field == "driver":
+            changes |= {"driver_cuda": None, "module": None}
+    return replace(target, **changes) if changes else target
+
+
+def _text_of(field: str, entry: object) -> str:
+    return entry.cc if field == "cards" and isinstance(entry, Card) else str(entry)
+
+
+def _wish(field: str, value: str, says: str) -> Part:
+    return Part(kind="wish", field=field, value=value, says=says)
+
+
+def _fact(field: str, value: str, says: str) -> Part:
+    return Part(kind="fact", field=field, value=value, says=says)
+
+
+def _torch_flag(torch: Wanted) -> str:
+    return f"--torch {torch.range.text}" if torch.range else "--with torch"
+
+
+def _card_says(target: Target, cc: str) -> str:
+    names = [card.name for card in target.cards if card.cc == cc and card.name]
+    return f"cc {cc} ({', '.join(dict.fromkeys(names))})" if names else f"cc {cc}"
