@@ -11,7 +11,7 @@ from envbuild.matrix.load import load, load_names
 from envbuild.matrix.model import Die, Names, Product
 
 # What people leave out or add around the part of a name that tells products apart.
-_VENDOR = ("nvidia", "geforce", "tesla", "quadro", "jetson")
+_BRANDS = ("geforce", "tesla", "quadro", "jetson")
 _SERIES = ("gtx", "rtx", "gt")
 _NOISE = re.compile(
     r"\((?:tm|r|c)\)|[™®©]|\bmig .*"
@@ -62,8 +62,8 @@ def product(text: str) -> tuple[Product, ...]:
     for key in _keys(text):
         if rows := index.get(key):
             return rows
-    spellings = {_keys(n)[:2][-1]: n for p in names.products for n in (p.name, *p.aliases)}
-    near = get_close_matches(_keys(text)[:2][-1] if text.strip() else "", spellings, n=4)
+    spellings = {_short(n): n for p in names.products for n in (p.name, *p.aliases)}
+    near = get_close_matches(_short(text), spellings, n=4)
     what = f"no GPU product is known by the name {text!r}"
     fix = "give its compute capability with --cc; nvidia-smi --query-gpu=compute_cap prints it"
     nearest = f"nearest: {', '.join(spellings[n] for n in near)}" if near else ""
@@ -105,10 +105,15 @@ def _index(names: Names) -> dict[str, tuple[Product, ...]]:
 def _keys(text: str) -> tuple[str, ...]:
     """The name as typed, then without the brand, then without form factor and memory size."""
     whole = _clean(text)
-    short = _without(whole, _VENDOR)
+    printed = _without(whole, ("nvidia",))
+    short = _without(printed, _BRANDS)
     plain = " ".join(_FORM.sub(" ", short).split())
-    steps = (whole, short, _without(short, _SERIES), plain, _without(plain, _SERIES))
+    steps = (whole, printed, short, _without(short, _SERIES), plain, _without(plain, _SERIES))
     return tuple(dict.fromkeys(_compact(step) for step in steps if step))
+
+
+def _short(text: str) -> str:
+    return _compact(_without(_clean(text), ("nvidia", *_BRANDS)))
 
 
 def _clean(text: str) -> str:
