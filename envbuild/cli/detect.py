@@ -120,7 +120,7 @@ def _gpu(gpu: Gpu) -> str:
 def _driver(host: Host) -> str:
     driver = host.driver
     if driver is None:
-        return "none loaded"
+        return "part of L4T, version not known" if host.jetson else "none loaded"
     return _commas(
         driver.version or "version not known",
         f"up to CUDA {driver.cuda}" if driver.cuda else "CUDA level not known",

@@ -24,5 +24,5 @@ def best_access(host: Host, engine: str) -> str:
 
 
 def usable_gpu(host: Host) -> bool:
-    """Whether a driver shows a GPU; a card that only the bus shows cannot be used."""
-    return any(gpu.source != "pci" for gpu in host.gpus) or bool(host.gpus and host.driver)
+    """Whether a driver holds a GPU; a card that only the bus shows cannot be used."""
+    return any(gpu.source != "pci" for gpu in host.gpus)

@@ -32,7 +32,7 @@ def probe(look: Look, board: Jetson | None) -> Found[tuple[tuple[Gpu, ...], Driv
     elif own:
         gpus = (own,)
     else:
-        gpus = tuple(_normal(Gpu(pci_bus=c.bus, pci_id=c.id, source="pci")) for c in cards)
+        gpus = tuple(map(_on_bus, cards))
         probes += _no_driver(cards, driver)
     unknown = [gpu.name or gpu.pci_id or "GPU" for gpu in gpus if gpu.cc is None]
     if unknown:
@@ -52,6 +52,12 @@ def parse_nvrm(text: str) -> Driver | None:
         return None
     module: Module = "open" if match[1] else "proprietary"
     return Driver(version=match[2], module=module, source=_NVRM)
+
+
+def _on_bus(card: pci.Card) -> Gpu:
+    """A card that only the bus shows; ``pci+nvidia``: the driver holds it but did not answer."""
+    source = "pci+nvidia" if card.driver == "nvidia" else "pci"
+    return _normal(Gpu(pci_bus=card.bus, pci_id=card.id, source=source))
 
 
 def _normal(gpu: Gpu) -> Gpu:

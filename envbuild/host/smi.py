@@ -82,9 +82,10 @@ def parse_query(text: str) -> tuple[Gpu, ...]:
         if fields is None:
             continue
         known = {k: v.strip() for k, v in zip(fields, row, strict=True) if _known(v)}
-        uuid = known.get("uuid", "")
-        if not uuid.startswith("GPU-") and not known.get("pci.bus_id"):
+        # A message with as many commas is no row; a Jetson's row has neither address nor memory.
+        if "name" not in known or not version_in(known.get("driver_version", "")):
             continue
+        uuid = known.get("uuid", "")
         cc = re.fullmatch(r"\d{1,2}\.\d", known.get("compute_cap", ""), re.ASCII)
         memory = re.fullmatch(r"\d{1,9}", known.get("memory.total", ""), re.ASCII)
         device = re.fullmatch(r"0x([0-9A-Fa-f]{4})10DE", known.get("pci.device_id", ""))
@@ -92,7 +93,7 @@ def parse_query(text: str) -> tuple[Gpu, ...]:
         gpus.append(
             Gpu(
                 name=known.get("name"),
-                uuid=uuid or None,
+                uuid=uuid if uuid.startswith("GPU-") else None,
                 cc=cc[0] if cc else None,
                 memory_mib=int(memory[0]) if memory else None,
                 mig=Mig(enabled=mode == "Enabled") if mode in {"Enabled", "Disabled"} else None,

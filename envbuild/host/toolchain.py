@@ -3,11 +3,13 @@
 import json
 import os
 import re
+from pathlib import Path
 
 from envbuild.host.look import Look, version_in
 from envbuild.values.host import Tool
 
 _COMPILER = re.compile(r"(gcc|g\+\+|clang|clang\+\+)(-\d{1,2})?")
+_WINDOWS_DRIVE = re.compile(r"/mnt/[a-z]/")
 _FOLDERS = ("/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit")
 _WINDOWS = "C:/Program Files/NVIDIA GPU Computing Toolkit/CUDA"
 _MOST = 40
@@ -21,20 +23,26 @@ def probe(look: Look) -> tuple[tuple[Tool, ...], tuple[Tool, ...]]:
 
 def compilers(look: Look) -> tuple[Tool, ...]:
     """The gcc, g++ and clang of PATH, plain and numbered, the first of each name."""
+    windows = look.system == "Windows"
     places: dict[str, str] = {}
     for folder in look.folders():
-        for name in look.names(folder):
-            if _COMPILER.fullmatch(name.removesuffix(".exe")):
-                for path in look.find(name)[:1]:
+        # WSL appends the Windows folders: thousands of files behind a slow file system.
+        if _WINDOWS_DRIVE.match(folder) and not windows:
+            continue
+        for file in look.names(folder):
+            name = file.removesuffix(".exe") if windows else file
+            if _COMPILER.fullmatch(name):
+                for path in look.find(file)[:1]:
                     places.setdefault(name, path)
     versions: dict[str, str | None] = {}
     tools = []
     for name, path in sorted(places.items())[:_MOST]:
-        # gcc and gcc-12 are one program under two names: ask once.
-        real = os.path.realpath(look.path(path))
-        if real not in versions:
-            versions[real] = _version(look, name, path)
-        tools.append(Tool(name=name, version=versions[real], path=path, source="PATH"))
+        # gcc and gcc-12 are one program under two names: ask once. A wrapper (ccache) is not.
+        real = Path(os.path.realpath(look.path(path)))
+        key = str(real) if name.partition("-")[0] in real.name else path
+        if key not in versions:
+            versions[key] = _version(look, name, path)
+        tools.append(Tool(name=name, version=versions[key], path=path, source="PATH"))
     return tuple(tools)
 
 
