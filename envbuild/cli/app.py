@@ -1,9 +1,11 @@
 """The table of commands, each imported only when it is called."""
 
 import importlib
+import signal
 import sys
+import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -48,7 +50,7 @@ class LazyGroup(TyperGroup):
             return None
         module = importlib.import_module(f"envbuild.cli.{cmd_name}")
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
-        one.command(cmd_name)(module.command)
+        one.command(cmd_name, cls=getattr(module, "Command", None))(module.command)
         return typer.main.get_command(one)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002, ANN401
@@ -74,6 +76,10 @@ def _root(
     """From a compute capability to a certified CUDA image."""
 
 
+def _interrupt(number: int, frame: object) -> NoReturn:  # noqa: ARG001
+    raise KeyboardInterrupt
+
+
 def build_app() -> typer.Typer:
     """The application object; building it imports no command."""
     app = typer.Typer(
@@ -91,6 +97,10 @@ def run(argv: Sequence[str]) -> int:
     """Run one command line and give its exit code; no traceback unless ``--debug``."""
     own = argv[: argv.index("--")] if "--" in argv else argv
     debug = "--debug" in own
+    for name in ("SIGTERM", "SIGHUP"):
+        # A scheduler's or a closed terminal's end is as clean as Ctrl-C.
+        if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
+            signal.signal(getattr(signal, name), _interrupt)
     try:
         command = typer.main.get_command(build_app())
         result = command.main(args=list(argv), prog_name="envbuild", standalone_mode=False)

@@ -5,6 +5,7 @@ import sys
 from typing import TextIO
 
 from envbuild.errors import EnvbuildError
+from envbuild.values.finding import Step
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _quiet = False
@@ -32,6 +33,14 @@ def clean(text: str) -> str:
 def result(text: str) -> None:
     """A result, on stdout."""
     print(text)
+
+
+def step(one: Step) -> None:
+    """A step of a dry run: the command as a shell reads it, with its reason as a comment."""
+    import shlex
+
+    print(f"# {clean(one.why)}")
+    print(shlex.join(one.argv) if one.argv else f"# {clean(one.text)}")
 
 
 def json(value: object) -> None:

@@ -19,6 +19,7 @@ from envbuild.values.finding import Step
 from envbuild.values.image import BuildContext
 
 OWNER = "envbuild.owner"
+ACCESS = {"docker": ("cdi", "gpus", "nvidia-runtime", "none"), "podman": ("cdi", "none")}
 
 
 def show_progress(line: str) -> None:
@@ -26,13 +27,20 @@ def show_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def gpu_flags(access: str, devices: Sequence[str] = ()) -> tuple[str, ...]:
+def gpu_flags(engine: str, access: str, devices: Sequence[str] = ()) -> tuple[str, ...]:
     """Command-line flags that bring the GPU in, one entry an argument.
 
     Args:
-        access: cdi, gpus, nvidia-runtime; anything else brings none.
+        engine: docker or podman.
+        access: cdi, gpus, nvidia-runtime or none.
         devices: uuids or indexes; empty = all.
+
+    Raises:
+        MachineError: this engine has no such way; running without the GPU would hide that.
     """
+    if access not in ACCESS[engine]:
+        what = f"{engine} has no GPU access mode {access!r}"
+        raise MachineError(what, fix=f"one of {', '.join(ACCESS[engine])}")
     wanted = tuple(devices) or ("all",)
     if access == "cdi":
         return tuple(part for name in wanted for part in ("--device", f"nvidia.com/gpu={name}"))
@@ -135,7 +143,7 @@ def manifest_of(attrs: Mapping[str, Any]) -> str | None:
         return str(descriptor["digest"])
     for tag in attrs.get("RepoTags") or ():
         if tag.startswith(f"{names.LOCAL_BASE}:"):
-            return "sha256:" + tag.rpartition(":")[2]
+            return "sha256:" + str(tag).rpartition(":")[2]
     return None
 
 

@@ -299,7 +299,7 @@ class DockerEngine:
                 self.probe().cli or self.name,
                 "run",
                 *flags,
-                *common.gpu_flags(access),
+                *common.gpu_flags(self.name, access),
                 *common.command(ref, argv),
             ),
         )
@@ -342,6 +342,7 @@ def _options(spec: RunSpec) -> dict[str, Any]:
     from docker.types import DeviceRequest, LogConfig
     from docker.types import Mount as Bind
 
+    common.gpu_flags("docker", spec.access)
     env = dict(spec.env)
     options: dict[str, Any] = {
         "entrypoint": [spec.argv[0]],

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from envbuild.engines.base import Engine
@@ -41,7 +42,7 @@ def find(
     if named and named not in NAMES:
         what = f"there is no engine {named!r}"
         raise InputError(what, fix=f"one of {', '.join(NAMES)}")
-    passed = []
+    passed: list[str] = []
     for candidate in (named,) if named else NAMES:
         found = make(candidate, progress)
         facts = found.probe()
@@ -56,6 +57,29 @@ def find(
         why="; ".join(passed),
         fix="start it, set DOCKER_HOST, or choose another: --engine " + "|".join(NAMES),
     )
+
+
+def holding(ref: str, name: str | None = None) -> Found:
+    """The engine that has an image, else the one that would fetch it.
+
+    Args:
+        ref: reference of an image, or the absolute path of a local prefix.
+        name: the engine to use whatever it has.
+
+    Raises:
+        MachineError: no engine answers.
+    """
+    if Path(ref).is_absolute():
+        return find(name or "local")
+    first = find(name)
+    if name or first.engine.inspect(ref) is not None:
+        return first
+    for candidate in NAMES[:-1]:
+        other = make(candidate)
+        facts = other.probe()
+        if facts.answers and other.inspect(ref) is not None:
+            return Found(other, facts, f"{_label(facts)} (it has {ref})")
+    return first
 
 
 def engine(name: str | None = None, *, need_build: bool = False) -> Engine:
@@ -75,7 +99,7 @@ def make(name: str, progress: Callable[[str], None] = show_progress) -> Engine:
         return PodmanEngine(progress)
     from envbuild.engines.local import LocalEngine
 
-    return LocalEngine()
+    return LocalEngine(progress=progress)
 
 
 def _refusal(facts: EngineFacts, *, need_build: bool) -> str:

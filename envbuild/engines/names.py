@@ -18,6 +18,14 @@ def _split(ref: str) -> tuple[str, str, str]:
     return head + slash + last, tag, digest
 
 
+def canonical(ref: str) -> str:
+    """The reference with its registry: what names none is docker.io's, as docker reads it."""
+    first, slash, _ = ref.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return ref
+    return f"docker.io/{ref}" if slash else f"docker.io/library/{ref}"
+
+
 def bare(ref: str) -> str:
     """The reference by digest alone where it is pinned: a tag beside it would only mislead."""
     repo, _, digest = _split(ref)
@@ -31,12 +39,10 @@ def mirrored(ref: str, mirror: str | None) -> str | None:
     """
     if not mirror:
         return None
-    repo, tag, digest = _split(ref)
-    first, slash, rest = repo.partition("/")
-    if slash and ("." in first or ":" in first or first == "localhost"):
-        if first not in {"docker.io", "index.docker.io"}:
-            return None
-        repo = rest
+    repo, tag, digest = _split(canonical(ref))
+    registry, _, repo = repo.partition("/")
+    if registry not in {"docker.io", "index.docker.io"}:
+        return None
     if "/" not in repo:
         repo = f"library/{repo}"
     return f"{mirror.rstrip('/')}/{repo}" + (f"@{digest}" if digest else f":{tag or 'latest'}")

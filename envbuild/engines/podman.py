@@ -187,7 +187,7 @@ class PodmanEngine:
         if net.offline:
             what = f"{ref} is not here, and --offline fetches nothing"
             raise MachineError(what, fix="pull it while there is a network")
-        source = names.mirrored(ref, net.registry_mirror) or names.bare(ref)
+        source = names.mirrored(ref, net.registry_mirror) or names.bare(names.canonical(ref))
         with self._trust(source, net) as flags:
             self._do("pull", "--quiet", *flags, source, timeout=_LONG)
         if digest:
@@ -284,7 +284,13 @@ class PodmanEngine:
         """The command of `interactive`."""
         terminal = sys.stdin.isatty() and sys.stdout.isatty()
         flags = ("--rm", "--interactive", *(("--tty",) if terminal else ()))
-        command = (self.name, "run", *flags, *common.gpu_flags(access), *self._extra("run"))
+        command = (
+            self.name,
+            "run",
+            *flags,
+            *common.gpu_flags(self.name, access),
+            *self._extra("run"),
+        )
         return Step(
             why=f"run it with podman, GPU access: {access}",
             argv=(*command, *common.command(ref, argv)),
@@ -323,7 +329,7 @@ class PodmanEngine:
 
 def _options(spec: RunSpec) -> list[str]:
     """A run as podman's flags."""
-    flags = [*common.gpu_flags(spec.access, spec.devices)]
+    flags = [*common.gpu_flags("podman", spec.access, spec.devices)]
     for mount in spec.mounts:
         mode = "" if mount.writable else ",readonly"
         flags += ["--mount", f"type=bind,source={mount.source},target={mount.target}{mode}"]

@@ -117,7 +117,11 @@ def steps(context: BuildContext, net: Net, root: Path) -> tuple[Step, ...]:
     staged = layout(context, net, root)
     listed = ", ".join(file.path for file in context.files)
     found = [
-        Step(why="the context", text=f"the files of the context in {staged.context}: {listed}")
+        Step(
+            why="the context",
+            text=f"put the rendered folder at {staged.context} (envbuild render, the same flags): "
+            f"{listed}",
+        )
     ]
     if bases := mirrored_bases(context, net):
         edits = [part for ref, name in bases.items() for part in ("-e", f"s|{ref}|{name}|")]

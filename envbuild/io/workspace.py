@@ -5,7 +5,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -108,6 +108,30 @@ class Workspace:
         if not path.is_file():
             return "missing"
         return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def save_folder(folder: Path, content: Mapping[str, bytes]) -> None:
+    """Replace a folder by one that holds exactly these files; a cut run leaves the old one.
+
+    Raises:
+        MachineError: no space, or the folder cannot be written.
+    """
+    fresh = folder.with_name(f".{folder.name}.new")
+    stale = folder.with_name(f".{folder.name}.old")
+    try:
+        for rest in (fresh, stale):
+            shutil.rmtree(rest, ignore_errors=True)
+        for path, data in content.items():
+            files.write(fresh / path, data)
+        if folder.exists():
+            folder.rename(stale)
+        fresh.rename(folder)
+    except OSError as e:
+        what = f"{folder} cannot be written: {e.strerror or e}"
+        raise MachineError(what, fix="free some space, or choose another place") from e
+    finally:
+        for rest in (fresh, stale):
+            shutil.rmtree(rest, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,121 @@
+"""The middle of the corridor: a plan becomes a lock, a context, an image in the workspace."""
+
+from pathlib import Path
+
+from envbuild.engines.base import Engine
+from envbuild.errors import StaleError
+from envbuild.io import files
+from envbuild.io.net import Net
+from envbuild.io.workspace import Workspace, save_folder
+from envbuild.values.codec import digest, load, replace
+from envbuild.values.image import BuildContext, Image
+from envbuild.values.lock import Lock
+from envbuild.values.plan import Plan
+
+LOCK = "envbuild.lock"
+
+
+def fitted(engine: Engine, plan: Plan) -> Plan:
+    """The plan as this engine can make it.
+
+    Without containers a toolkit that is here serves, else wheels; where the user named no source
+    the plan is made again for wheels.
+
+    Raises:
+        NoPlanError: no plan for wheels.
+    """
+    from envbuild.engines.local import LocalEngine
+
+    if not isinstance(engine, LocalEngine) or plan.request.toolkit_source:
+        return plan
+    if plan.toolkit_source == "wheels" or engine.toolkit_for(plan):
+        return plan
+    from envbuild.errors import NoPlanError
+    from envbuild.matrix.load import load as matrices
+    from envbuild.planner.plan import plan as make
+    from envbuild.planner.resolve import resolve
+
+    request = replace(plan.request, cc=plan.cc, gpus=(), toolkit_source="wheels")
+    again = make(resolve(request, None, matrices()), matrices())
+    if not isinstance(again, Plan) or again.outcome == "refuse":
+        what = "without a container engine this plan cannot be made: no toolkit here fits it"
+        raise NoPlanError(what, fix="start docker or podman, or install a toolkit that fits")
+    return again
+
+
+def known_lock(space: Workspace, plan: Plan, given: Path | None = None) -> Lock | None:
+    """The lock that is there: the file the user gives, or the workspace's if it is of this plan.
+
+    Raises:
+        StaleError: the user's file locks another plan.
+    """
+    if given is None:
+        return space.load(Lock, LOCK) if space.fresh("lock", digest(plan), LOCK) else None
+    found = load(Lock, files.read(given), str(given))
+    if found.plan != digest(plan):
+        what = f"{given} locks another plan than this one"
+        raise StaleError(what, fix="lock again: envbuild lock, or give the plan it was made of")
+    return found
+
+
+def locked(
+    space: Workspace, plan: Plan, net: Net, engine: Engine, given: Path | None = None
+) -> Lock | None:
+    """The lock of a plan: the one that is there, else a new one, kept in the workspace.
+
+    Args:
+        space: where the lock is kept.
+        plan: what is to be locked.
+        net: how the world is reached.
+        engine: can look into the base image.
+        given: a lock file of the user's, taken as it is.
+
+    Returns:
+        None where nothing is fetched: the local engine takes a toolkit that is here.
+
+    Raises:
+        StaleError: the lock that was given is of another plan.
+        MachineError: a registry, an index or the base cannot be reached.
+    """
+    from envbuild.engines.local import LocalEngine
+    from envbuild.lock.make import lock
+    from envbuild.lock.text import dump_lock
+
+    if isinstance(engine, LocalEngine) and engine.toolkit_for(plan):
+        return None
+    if found := known_lock(space, plan, given):
+        return found
+    made = lock(plan, net, engine)
+    files.write(space.path(LOCK), dump_lock(made))
+    space.stamp("lock", digest(plan), LOCK)
+    return made
+
+
+def rendered(plan: Plan, lock: Lock | None, space: Workspace | None) -> BuildContext:
+    """The build context, written to the workspace's ``context/`` where there is one."""
+    from envbuild.render.context import render
+
+    context = render(plan, lock)
+    if space is not None:
+        space.save("plan.json", plan)
+        save_folder(space.path("context"), {file.path: file.data for file in context.files})
+    return context
+
+
+def tag_of(plan: Plan, target: str = "") -> str:
+    """The name of an image where the user gives none; the runtime stage has its own."""
+    from envbuild.render.view import image_name
+
+    return image_name(plan) + ("-runtime" if target == "runtime" else "")
+
+
+def built(
+    space: Workspace, context: BuildContext, tag: str, net: Net, engine: Engine, *, target: str = ""
+) -> Image:
+    """Build, and record the image in the workspace.
+
+    The engine is always asked: its cache knows better than a stamp what is still there.
+    """
+    image = engine.build(context, tag, net, target)
+    space.save("image.json", image)
+    return image
