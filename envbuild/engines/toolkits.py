@@ -118,8 +118,9 @@ def in_range(cuda: str, wanted: str) -> bool:
 
 
 def host_compiler(ceiling: int | None) -> HostCompiler | None:
-    """The g++ to use: the machine's own if the toolkit takes it, else the newest that it takes."""
-    names = ["g++"]
+    """The g++ to use: the one that this user set, the machine's own, else the newest that fits."""
+    set_by_user = [os.environ.get(name) for name in ("NVCC_CCBIN", "CUDAHOSTCXX")]
+    names = [name for name in set_by_user if name and "clang" not in name] + ["g++"]
     if ceiling is not None:
         names += [f"g++-{major}" for major in range(ceiling, 4, -1)]
     for name in names:

@@ -164,6 +164,8 @@ def test_without_a_host_compiler_it_names_the_package_before_fetching(
     (tmp_path / "empty").mkdir()
     with serving(made) as index:
         monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+        monkeypatch.delenv("NVCC_CCBIN", raising=False)
+        monkeypatch.delenv("CUDAHOSTCXX", raising=False)
         with pytest.raises(MachineError, match=r"apt-get install g\+\+") as caught:
             engine(tmp_path).build(wheelhouse.context(made), "", Net(index_url=index.url))
     assert caught.value.exit_code == 4
@@ -185,9 +187,14 @@ def test_a_versioned_compiler_below_the_limit_is_taken(
         script = tmp_path / name
         script.write_text(f"#!/bin/sh\necho {says}\n")
         script.chmod(0o755)
+    monkeypatch.delenv("NVCC_CCBIN", raising=False)
+    monkeypatch.delenv("CUDAHOSTCXX", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert toolkits.need_host_compiler(15).path == str(tmp_path / "g++-13")
     assert toolkits.need_host_compiler(None).path == str(tmp_path / "g++")
+    monkeypatch.setenv("CUDAHOSTCXX", str(tmp_path / "g++"))
+    assert toolkits.need_host_compiler(None).path == str(tmp_path / "g++")
+    assert toolkits.need_host_compiler(15).path == str(tmp_path / "g++-13")
 
 
 def test_a_compiler_that_lacks_a_promised_target_is_no_build(tmp_path: Path) -> None:
