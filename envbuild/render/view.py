@@ -12,6 +12,7 @@ from envbuild.values.plan import Plan
 SOURCES = ("image", "wheels", "distro")
 PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 VENV = "/opt/envbuild"
+DUMMY = "envbuild-no-driver"
 _PREFIX = "/usr/local/cuda"
 _VISIBLE = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
 
@@ -164,7 +165,7 @@ def dummy(provides: tuple[str, ...]) -> tuple[str, ...]:
     entries = [quote.provides(entry) for entry in provides]
     names = dict.fromkeys(entry.split(" ")[0] for entry in entries)
     return (
-        "Package: envbuild-no-driver",
+        f"Package: {DUMMY}",
         "Version: 999",
         "Architecture: all",
         "Multi-Arch: foreign",

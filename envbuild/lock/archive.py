@@ -1,0 +1,60 @@
+"""Suites and components of an apt archive, apart from where it is served."""
+
+import re
+
+from envbuild.errors import MachineError
+from envbuild.io import http
+from envbuild.io.net import Net
+
+_ONE_LINE = re.compile(r"deb\s+(?:\[[^]]*\]\s+)?\S+\s+(\S+)\s+(\S.*)")
+
+
+def index(text: str) -> tuple[str, ...]:
+    """``suite component ...`` lines of sources lists in either form; flat archives have none."""
+    suites: dict[str, list[str]] = {}
+    for stanza in re.split(r"\n\s*\n", text):
+        lines = [line.strip() for line in stanza.splitlines() if not line.startswith("#")]
+        for line in lines:
+            if match := _ONE_LINE.fullmatch(line):
+                suites.setdefault(match[1], []).extend(match[2].split())
+        fields = dict(line.split(":", 1) for line in lines if re.match(r"[A-Z][\w-]*:", line))
+        if "deb" in fields.get("Types", "").split() and fields.get("Enabled", "").strip() != "no":
+            for suite in fields.get("Suites", "").split():
+                suites.setdefault(suite, []).extend(fields.get("Components", "").split())
+    return tuple(
+        " ".join([suite, *dict.fromkeys(components)])
+        for suite, components in suites.items()
+        if components
+    )
+
+
+def sources(lines: tuple[str, ...], mirror: str) -> str:
+    """A ``sources.list`` that takes these ``suite component ...`` lines from one mirror."""
+    return "".join(f"deb {_address(line.split()[0], mirror)} {line}\n" for line in lines)
+
+
+def served(lines: tuple[str, ...], mirror: str, net: Net) -> tuple[str, ...]:
+    """The lines whose suite the mirror has.
+
+    Raises:
+        MachineError: it has none of them, or does not answer.
+    """
+    if mirror.startswith("file:"):
+        return lines
+    found = []
+    for line in lines:
+        suite = line.split()[0]
+        url = f"{_address(suite, mirror)}/dists/{suite}/InRelease"
+        if http.get(url, net, allow=(404,)).status_code != 404:
+            found.append(line)
+    if not found:
+        what = f"the apt mirror has none of {', '.join(line.split()[0] for line in lines)}"
+        raise MachineError(what, fix="check --apt-mirror: it is the address above dists/")
+    return tuple(found)
+
+
+def _address(suite: str, mirror: str) -> str:
+    # Debian keeps its security updates in an archive of their own, beside the main one.
+    mirror = mirror.rstrip("/")
+    debian = mirror.endswith("/debian") and suite.endswith("-security")
+    return f"{mirror}-security" if debian else mirror
