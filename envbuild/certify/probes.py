@@ -1,0 +1,80 @@
+"""The probes: kernels, runners and prebuilt device code, and the copy that a run mounts.
+
+`kernels/*.cu` are compiled by the image's own compiler; `kernels/prebuilt/` holds what an image
+without one gets (`script/build-probes` makes it, ``SHA256SUMS`` lists it).
+"""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+from envbuild import data
+from envbuild.certify import sass
+from envbuild.errors import EnvbuildError, MachineError
+from envbuild.values.codec import Pairs
+
+SOURCES = ("probe.h", "add.cu", "pair.cu", "program.cu", "packages.py")
+DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1")
+# Code that must not load: one old and one new target, of which one is never the device's major.
+OTHERS = ("61", "90")
+
+
+def hashes() -> Pairs:
+    """sha256 of every probe file, as a lock and a certificate carry it; path below ``kernels/``."""
+    folder = data.folder("kernels")
+    names = (*SOURCES, *(f"prebuilt/{name}" for name, _ in _sums(folder)))
+    return Pairs(
+        tuple(
+            (name, hashlib.sha256((folder / name).read_bytes()).hexdigest())
+            for name in sorted(names)
+        )
+    )
+
+
+def stage(into: Path, arch: str) -> None:
+    """Copy what a run needs into a folder of its own, readable by any user of an image.
+
+    Args:
+        into: the folder, made here.
+        arch: architecture of the image.
+
+    Raises:
+        EnvbuildError: a prebuilt file is not the one that ``SHA256SUMS`` names.
+        MachineError: the folder cannot be written, or there are no probes for ``arch``.
+    """
+    folder = data.folder("kernels")
+    prebuilt = folder / "prebuilt"
+    if not (prebuilt / arch).is_dir():
+        what = f"there are no probes for {arch}"
+        raise MachineError(what, fix="certify on x86_64 or aarch64")
+    for name, sha256 in _sums(folder):
+        found = hashlib.sha256((prebuilt / name).read_bytes()).hexdigest()
+        if found != sha256:
+            what = f"kernels/prebuilt/{name} is not what was shipped"
+            raise EnvbuildError(what, fix="install envbuild again, or run script/build-probes")
+    try:
+        planted = into / "planted"
+        planted.mkdir(parents=True)
+        for name in SOURCES:
+            shutil.copyfile(folder / name, into / name)
+        for name in ("steps", "probe"):
+            shutil.copyfile(prebuilt / arch / name, into / name)
+            (into / name).chmod(0o755)
+        for name in DRIVER_LIBRARIES:
+            shutil.copyfile(prebuilt / arch / "planted.so", planted / name)
+        code = (prebuilt / "add.fatbin").read_bytes()
+        (into / "add.fatbin").write_bytes(code)
+        for target in OTHERS:
+            (into / f"other.{target}.cubin").write_bytes(sass.extract(code, target))
+        for path in (into, planted):
+            path.chmod(0o755)
+    except OSError as e:
+        what = f"{into} cannot be written: {e.strerror or e}"
+        raise MachineError(what, fix="free some space in the temporary folder") from e
+
+
+def _sums(folder: Path) -> tuple[tuple[str, str], ...]:
+    """(path below prebuilt, sha256) as listed."""
+    lines = (folder / "prebuilt" / "SHA256SUMS").read_text(encoding="ascii").splitlines()
+    pairs = (line.split("  ", 1) for line in lines)
+    return tuple((name, sha256) for sha256, name in pairs)
