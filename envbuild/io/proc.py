@@ -149,7 +149,8 @@ def run(
         raise
     return Completed(
         tuple(argv),
-        process.returncode,
+        # A process stuck in the kernel outlives its KILL; it is not waited for.
+        -9 if process.returncode is None else process.returncode,
         streams[0].text(),
         streams[1].text(),
         timed_out,

@@ -117,7 +117,8 @@ class Host(Value):
     """A machine. ``platform`` is linux, wsl2, wsl1, jetson, windows or another system's name.
 
     ``inside_container`` says what kind of container this process is in; ``env`` holds only the
-    variables that change how CUDA behaves (NVIDIA_*, CUDA_*, LD_LIBRARY_PATH).
+    variables that change how CUDA behaves or builds (NVIDIA_*, CUDA*, NVCC_*, LD_LIBRARY_PATH,
+    TORCH_CUDA_ARCH_LIST).
     """
 
     schema: Literal["envbuild/host/1"] = "envbuild/host/1"
