@@ -19,7 +19,7 @@ def best_access(host: Host, engine: str) -> str:
     offered = {mode for e in host.engines if e.name == engine and e.answers for mode in e.access}
     if "cdi" in offered:
         return "cdi"
-    # The hook behind --gpus refuses Jetson (nvidia-container-toolkit, hook_config.go).
+    # The hook behind --gpus refuses a Jetson (nvidia-container-toolkit, hook_config.go).
     return "nvidia-runtime" if host.jetson or host.platform == "jetson" else "gpus"
 
 

@@ -1,6 +1,7 @@
 """CDI specification files: which devices a container may be given by name."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from envbuild.host.look import Found, Look, clean
@@ -11,10 +12,15 @@ _SIZE = 1 << 20
 _MOST = 512
 
 
-def probe(look: Look, *more: str) -> Found[tuple[CdiSpec, ...]]:
-    """The specifications in the usual folders and in ``more``; one that is broken is a fact."""
+def probe(look: Look) -> Found[tuple[CdiSpec, ...]]:
+    """The specifications in the usual folders; one that is broken is a fact."""
+    return read(look, FOLDERS)
+
+
+def read(look: Look, folders: Iterable[str]) -> Found[tuple[CdiSpec, ...]]:
+    """The specifications in these folders."""
     specs, failed = [], []
-    for folder in dict.fromkeys((*FOLDERS, *more)):
+    for folder in folders:
         for name in look.names(folder):
             if not name.endswith((".json", ".yaml", ".yml")):
                 continue

@@ -6,9 +6,10 @@ Engines and `detect` share these functions; ``look.here()`` is the machine we ar
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from envbuild.host import cdi
+from envbuild.host import cdi, jetson
 from envbuild.host.look import Look, clean, says, version_in
 from envbuild.values.host import CdiSpec, EngineFacts, Tool
 
@@ -104,7 +105,9 @@ def docker_access(
     hook = local and any(look.find(name, f"/usr/bin/{name}") for name in _HOOKS)
     # Docker Desktop passes the GPU on by itself, on its WSL kernel only.
     own = desktop and "microsoft" in str(info.get("KernelVersion", "")).lower()
-    if runtime or hook or own:
+    # The hook behind --gpus refuses a Jetson (nvidia-container-toolkit, hook_config.go).
+    refused = local and jetson.probe(look) is not None
+    if (runtime or hook or own) and not refused:
         modes.append("gpus")
     if runtime:
         modes.append("nvidia-runtime")
@@ -114,17 +117,24 @@ def docker_access(
 def _has_cdi(
     look: Look, info: Mapping[str, Any], specs: tuple[CdiSpec, ...], *, local: bool
 ) -> bool:
-    folders = _texts(info.get("CDISpecDirs"))
     found = info.get("DiscoveredDevices")
     for device in found if isinstance(found, list) else []:
         if isinstance(device, dict) and str(device.get("ID", "")).startswith("nvidia.com/gpu="):
             return True
-    if found is not None or not folders or not local:
+    if found or not local:
         return False
-    # Engines from 25 to 28.1 read the folders but do not list what they found.
-    usual = {os.path.realpath(look.path(folder)) for folder in cdi.FOLDERS}
-    more = [f for f in folders if os.path.realpath(look.path(f)) not in usual]
-    return has_nvidia((*specs, *cdi.probe(look, *more)[0]) if more else specs)
+    # Engines from 25 to 28.1 read their folders but do not list what they found; later ones leave
+    # the list out when it is empty.
+    folders = {_real(look, folder): folder for folder in _texts(info.get("CDISpecDirs"))}
+    usual = {_real(look, folder) for folder in cdi.FOLDERS}
+    other = cdi.read(look, [name for real, name in folders.items() if real not in usual])[0]
+    return has_nvidia(
+        tuple(s for s in (*specs, *other) if _real(look, str(Path(s.path).parent)) in folders)
+    )
+
+
+def _real(look: Look, folder: str) -> str:
+    return os.path.realpath(look.path(folder))
 
 
 def has_nvidia(specs: tuple[CdiSpec, ...]) -> bool:

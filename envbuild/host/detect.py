@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_ENV = re.compile(r"NVIDIA_\w+|CUDA_\w+|LD_LIBRARY_PATH")
+_ENV = re.compile(r"NVIDIA_\w+|CUDA\w+|NVCC_\w+|TORCH_CUDA_ARCH_LIST|LD_LIBRARY_PATH")
 # NVIDIA_API_KEY and its like change nothing about CUDA and belong to the user alone.
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CRED|AUTH")
 
@@ -118,7 +118,7 @@ def _platform(look: Look, generation: int, is_jetson: bool) -> str:
 
 
 def environment(environ: Mapping[str, str]) -> Pairs:
-    """The variables that change how CUDA behaves, sorted, without anything secret."""
+    """The variables that change how CUDA behaves or builds, sorted, without anything secret."""
     return Pairs(
         tuple(
             (name, clean(environ[name])[:2000])

@@ -69,13 +69,22 @@ def _normal(gpu: Gpu) -> Gpu:
 
     die = names.die_of_pci(gpu.pci_id) if gpu.pci_id else None
     if die is not None:
-        return replace(gpu, name=gpu.name or f"NVIDIA {die.die}", cc=gpu.cc or die.cc)
+        return replace(gpu, name=gpu.name or _card_name(gpu, die.die), cc=gpu.cc or die.cc)
     try:
         ccs = names.ccs(names.product(gpu.name)) if gpu.name else ()
     except InputError:
         ccs = ()
     # A name that was sold with several chips tells nothing.
     return replace(gpu, cc=gpu.cc or (ccs[0] if len(ccs) == 1 else None))
+
+
+def _card_name(gpu: Gpu, die: str) -> str:
+    """The one product that has this device id, else the die."""
+    from envbuild.matrix.load import load_names
+
+    device = (gpu.pci_id or "").rpartition(":")[2]
+    products = [row.name for row in load_names().products if device in row.pci_ids]
+    return f"NVIDIA {products[0] if len(products) == 1 else die}"
 
 
 def _no_driver(cards: tuple[pci.Card, ...], driver: Driver | None) -> tuple[Probe, ...]:

@@ -90,6 +90,10 @@ def test_jetson(name: str, l4t: str, cc: str) -> None:
     assert best_access(host, "docker") == "nvidia-runtime"
 
 
+def test_jetson_docker_has_no_gpus_mode() -> None:
+    assert stored("orin-r36.4").engines[0].access == ("nvidia-runtime",)
+
+
 def test_mig_instances_by_nvml_and_by_listing() -> None:
     for name in ("h100-mig", "a100-mig-smi"):
         mig = stored(name).gpus[0].mig

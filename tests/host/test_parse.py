@@ -143,7 +143,9 @@ def test_docker_access_modes() -> None:
     # Engines from 25 on: folders are read, found devices not listed; 28.2 and later list them.
     folders = {"CDISpecDirs": ["/etc/cdi"]}
     assert access(folders) == ("cdi",)
-    assert access({**folders, "DiscoveredDevices": []}) == ()
+    other = [{"Source": "cdi", "ID": "docker.com/gpu=webgpu"}]
+    assert access({**folders, "DiscoveredDevices": other}) == ()
+    assert access({"CDISpecDirs": ["/var/run/cdi"]}) == ()
     seen = [{"Source": "cdi", "ID": "nvidia.com/gpu=0"}]
     assert access({"DiscoveredDevices": seen}) == ("cdi",)
     # Another machine's engine does not read our folders.
@@ -165,9 +167,13 @@ def test_docker_info_of_any_shape(value: object) -> None:
 def test_environment_takes_what_matters_only() -> None:
     taken = environment(
         {"NVIDIA_API_KEY": "k", "CUDA_AUTH_TOKEN": "t", "CUDA_CACHE_PATH": "/c", "HOME": "/h",
-         "LD_LIBRARY_PATH": "/x\x07", "XCUDA_Y": "1"}
+         "LD_LIBRARY_PATH": "/x\x07", "XCUDA_Y": "1", "CUDAHOSTCXX": "/opt/gcc/bin/g++"}
     )  # fmt: skip
-    assert dict(taken) == {"CUDA_CACHE_PATH": "/c", "LD_LIBRARY_PATH": "/x"}
+    assert dict(taken) == {
+        "CUDAHOSTCXX": "/opt/gcc/bin/g++",
+        "CUDA_CACHE_PATH": "/c",
+        "LD_LIBRARY_PATH": "/x",
+    }
 
 
 def lone(path: str) -> Callable[[bytes], object]:
