@@ -79,7 +79,7 @@ def planned(flags: RequestFlags) -> Plan | Fleet:
     """
     made = make(flags)
     if made.outcome == "refuse":
-        from envbuild.planner.explain import no_plan
+        from envbuild.planner.refusal import no_plan
 
         plans = [made] if isinstance(made, Plan) else [entry.plan for entry in made.entries]
         raise no_plan(next(plan for plan in plans if plan.outcome == "refuse"))

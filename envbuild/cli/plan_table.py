@@ -41,11 +41,11 @@ def _outcome(outcome: str) -> str:
 
 
 def _title(plan: Plan) -> str:
-    cards = f"cc {', '.join(plan.cc)}" if plan.cc else "no card"
-    if plan.request.cc == ("all",):
-        cards = f"all {len(plan.cc)} targets"
-    where = "" if plan.where == "image" else " on this machine"
-    return f"CUDA {plan.cuda} for {cards}{where}"
+    """The chosen toolkit's finding, with the exact release."""
+    says = next((f.says for f in plan.findings if f.id == "toolkit-chosen"), f"CUDA {plan.cuda}")
+    _, _, rest = says.partition(" for ")
+    where = "" if plan.where == "image" else "on this machine, "
+    return f"CUDA {plan.cuda} {where}for {rest}" if rest else says
 
 
 def _choices(plan: Plan) -> Iterator[str]:
@@ -147,11 +147,11 @@ def _why(plan: Plan, *, explain: bool) -> Iterator[str]:
             if a.why == "chosen":
                 break
             above.append(a)
-        rows = [*_grouped(above[: None if plan.outcome != "refuse" else 6])]
-        rows += [("", f.says, f.source) for f in chosen]
+        rows = [*_grouped(above)]
+        rows += [(plan.cuda or "", f.why, f.source) for f in chosen]
     for i, (cuda, says, source) in enumerate(rows):
         name = "why" if i == 0 else ""
-        yield f"{name:<5} {cuda:<10}  {clean(says)}   {paint(clean(source), 'dim')}"
+        yield f"{name:<5} {cuda:<10} {clean(says):<60}  {paint(clean(source), 'dim')}"
 
 
 def _grouped(judged: list[Alternative]) -> Iterator[tuple[str, str, str]]:
@@ -194,11 +194,7 @@ def _origin(plan: Plan) -> str:
 def _next(plan: Plan) -> str:
     import shlex
 
-    request = plan.request
-    flags = [word for cc in request.cc for word in ("--cc", cc)]
-    flags += [word for gpu in request.gpus for word in ("--gpu", gpu)]
-    rest = " ..." if request != type(request)(cc=request.cc, gpus=request.gpus) else ""
-    return (
-        f"envbuild up {shlex.join(flags)}{rest}".rstrip()
-        + " · why not the others: --explain · for programs: --json"
-    )
+    from envbuild.planner.spell import argv
+
+    up = shlex.join(argv(plan.request, "up"))
+    return f"{up} · why not the others: --explain · for programs: --json"

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from envbuild.matrix.model import TorchBuild
 from envbuild.planner import rules
-from envbuild.planner.rules.base import Rule, lowest, verdict
+from envbuild.planner.rules.base import Rule, bits, lowest, remember, verdict
 from envbuild.planner.rules.torch import python_fits
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import Target
@@ -12,10 +12,12 @@ from envbuild.values.finding import Finding
 
 
 class Choice(NamedTuple):
-    """One place, one build where torch is wished for, and the preferences they fall short of."""
+    """One place, one build where torch is wished for, and the preferences they fall short of.
+
+    ``alive`` is the mask of all places that would do.
+    """
 
     place: Place
-    index: int
     build: TorchBuild | None
     short: tuple[Finding, ...]
     alive: int
@@ -51,17 +53,14 @@ def beside(table: Table, target: Target, build: int) -> int:
             python = table.oses[os].python
         if not python_fits(row, python):
             mask &= ~of_os
-    table.memo[key] = mask
+    remember(table, key, mask)
     return mask
 
 
 def pairs(table: Table, target: Target, alive: int) -> list[tuple[int, int]]:
     """(build, its places) for each build that has a place left, preferred first."""
     found = []
-    rest = builds(table, target)
-    while rest:
-        build = lowest(rest)
-        rest &= rest - 1
+    for build in bits(builds(table, target)):
         mask = alive & beside(table, target, build)
         if mask:
             found.append((build, mask))
@@ -101,7 +100,7 @@ def choose(table: Table, target: Target) -> Choice | None:
         if (finding := verdict(rule, table, target).says.get(index)) is not None
     )
     row = table.builds[build] if build is not None else None
-    return Choice(table.places[index], index, row, short, alive)
+    return Choice(table.places[index], row, short, alive)
 
 
 def _build(table: Table, target: Target, fitting: list[tuple[int, int]]) -> tuple[int, int]:

@@ -54,7 +54,7 @@ def image(table: Table, target: Target, place: Place) -> ImageChoice:
 
 
 def cudnn_from_tag(table: Table, target: Target, place: Place) -> bool:
-    """cuDNN comes with the vendor's tag: it exists there, and has code for every card."""
+    """CuDNN comes with the vendor's tag: it exists there, and has code for every card."""
     tag = place.row
     wished = any(w.name == "cudnn" and w.range is None for w in target.packages)
     if not isinstance(tag, ImageTag) or tag.cudnn is None or not wished or target.torch:

@@ -64,7 +64,7 @@ def _smallest(
 ) -> tuple[tuple[Part, ...], ...]:
     looked = 0
     for size in range(1, len(droppable) + 1):
-        found = []
+        found: list[tuple[Part, ...]] = []
         for dropped in combinations(droppable, size):
             looked += 1
             if looked > _ENOUGH:

@@ -6,6 +6,8 @@ from envbuild.planner.choose import Choice, choose
 from envbuild.planner.gencode import flags, gencode
 from envbuild.planner.needs import driver_needs, lifetime
 from envbuild.planner.notes import Chosen, notes
+from envbuild.planner.refusal import refusal
+from envbuild.planner.rules.base import remember
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Target
 from envbuild.values.finding import outcome
@@ -32,7 +34,7 @@ def plan_one(table: Table, target: Target) -> Plan:
         return known
     choice = choose(table, target)
     made = _refused(table, target) if choice is None else _planned(table, target, choice)
-    table.memo[key] = made
+    remember(table, key, made)
     return made
 
 
@@ -48,7 +50,7 @@ def _refused(table: Table, target: Target) -> Plan:
         where=target.where,
         platform=target.platform,
         arch=target.arch,
-        findings=explain.refusal(table, target),
+        findings=refusal(table, target),
         alternatives=explain.alternatives(table, target, None),
         request=target.request,
         declared=target.declared,

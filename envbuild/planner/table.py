@@ -26,6 +26,9 @@ from envbuild.values.request import Source
 SOURCES: tuple[Source, ...] = ("image", "wheels", "distro", "apt", "redist", "conda")
 """Order of preference: what a registry serves ready, then what builds without a network host."""
 
+RENDERED: tuple[Source, ...] = ("image", "wheels", "distro")
+"""Sources that a build context is written for."""
+
 _TABLE_OF: dict[str, str] = {
     "Toolkit": "toolkits",
     "ImageTag": "images",
@@ -113,7 +116,7 @@ class Table:
         self.of_os = _masks(self.places, lambda p: p.os)
         self.of_source = _masks(self.places, lambda p: p.source)
         self.of_kind = _masks(self.places, lambda p: p.kind)
-        self.on_host = self.of_os.get(None, 0)
+        self.bases = _bases(self.places)
         self.memo: dict[object, object] = {}
 
     def capability(self, cc: str) -> Capability:
@@ -156,6 +159,16 @@ def _masks(places: tuple[Place, ...], key: Callable[[Place], object]) -> dict[ob
     found: dict[object, int] = {}
     for i, place in enumerate(places):
         found[key(place)] = found.get(key(place), 0) | 1 << i
+    return found
+
+
+def _bases(places: tuple[Place, ...]) -> dict[tuple[str, str], list[str]]:
+    """Operating systems by toolkit and source, preferred first."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for place in places:
+        names = found.setdefault((place.cuda, place.source), [])
+        if place.os is not None and place.os not in names:
+            names.append(place.os)
     return found
 
 

@@ -126,24 +126,21 @@ def parts(target: Target) -> tuple[Part, ...]:
 
 def without(target: Target, dropped: tuple[Part, ...]) -> Target:
     """The target when these parts were not asked for."""
-    changes: dict[str, object] = {}
     for part in dropped:
-        if part.field in {"packages", "features", "cards"}:
-            kept = changes.get(part.field, getattr(target, part.field))
-            changes[part.field] = tuple(
-                entry
-                for entry in kept
-                if _text_of(part.field, entry) != part.value  # type: ignore[attr-defined]
-            )
-        else:
-            changes[part.field] = "image" if part.field == "where" else None
-        if part.field == "driver":
-            changes |= {"driver_cuda": None, "module": None}
-    return replace(target, **changes) if changes else target
+        target = replace(target, **_change(target, part))
+    return target
 
 
-def _text_of(field: str, entry: object) -> str:
-    return entry.cc if field == "cards" and isinstance(entry, Card) else str(entry)
+def _change(target: Target, part: Part) -> dict[str, object]:
+    if part.field == "cards":
+        return {"cards": tuple(c for c in target.cards if c.cc != part.value)}
+    if part.field == "packages":
+        return {"packages": tuple(p for p in target.packages if str(p) != part.value)}
+    if part.field == "features":
+        return {"features": tuple(f for f in target.features if f != part.value)}
+    if part.field == "driver":
+        return {"driver": None, "driver_cuda": None, "module": None}
+    return {part.field: "image" if part.field == "where" else None}
 
 
 def _wish(field: str, value: str, says: str) -> Part:

@@ -19,9 +19,9 @@ HARD = (
     torch.brings_cuda,
     driver.driver_drives_card,
     platforms.card_arch,
-    platforms.jetson,
     targets.feature_in_hardware,
     targets.toolkit_target,
+    platforms.jetson,
     driver.driver_floor,
     platforms.place_arch,
     compilers.glibc_clash,
@@ -41,6 +41,7 @@ BUILDS = (torch.torch_arch, torch.torch_version, torch.torch_code)
 BEFORE = (
     driver.jit_on_driver,
     wishes.source_asked_for,
+    wishes.source_rendered,
     images.tag_starts,
     images.tag_kept,
     torch.plain_base,

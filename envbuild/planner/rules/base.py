@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from envbuild.planner.table import Place, Table
+from envbuild.planner.table import Table
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
 Axis = Literal["toolkit", "place", "build"]
 Judge = Callable[[Table, Any, Target], Finding | None]
+
+_KEEP = 20_000  # verdicts; a process that sweeps all requests must not grow without end
 
 
 class Rule(NamedTuple):
@@ -42,39 +44,38 @@ def rule(axis: Axis, *reads: str, compiling: bool = False) -> Callable[[Judge], 
     return make
 
 
-_KEEP = 20_000  # verdicts; a process that sweeps all requests must not grow without end
-
-
 def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
     """The rule's verdict on every row, remembered per table and per what the rule reads."""
     key = (rule.id, *(getattr(target, field) for field in rule.reads))
     known = table.memo.get(key)
     if isinstance(known, Verdict):
         return known
-    if len(table.memo) > _KEEP:
-        table.memo.clear()
     made = _judge(rule, table, target)
-    table.memo[key] = made
+    remember(table, key, made)
     return made
+
+
+def remember(table: Table, key: object, made: object) -> None:
+    """Keep a result with its table."""
+    if len(table.memo) >= _KEEP:
+        table.memo.clear()
+    table.memo[key] = made
 
 
 def _judge(rule: Rule, table: Table, target: Target) -> Verdict:
     says: dict[int, Finding] = {}
     if rule.axis == "build":
         for i, build in enumerate(table.builds):
-            finding = rule.judge(table, build, target)
-            if finding is not None:
+            if (finding := rule.judge(table, build, target)) is not None:
                 says[i] = finding
         return Verdict(table.all_builds & ~_bits(says), says)
-    by_cuda = (
-        {cuda: rule.judge(table, toolkit, target) for cuda, toolkit in table.toolkits.items()}
-        if rule.axis == "toolkit"
-        else {}
-    )
+    rows: dict[str, Finding | None] = {}
+    if rule.axis == "toolkit":
+        rows = {cuda: rule.judge(table, row, target) for cuda, row in table.toolkits.items()}
     for i, place in enumerate(table.places):
         if rule.compiling and place.kind == "framework":
             continue
-        finding = by_cuda.get(place.cuda) if by_cuda else rule.judge(table, place, target)
+        finding = rows.get(place.cuda) if rows else rule.judge(table, place, target)
         if finding is not None:
             says[i] = finding
     return Verdict(table.all_places & ~_bits(says), says)
@@ -92,9 +93,25 @@ def lowest(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
 
+def bits(mask: int) -> list[int]:
+    """Indexes of all set bits, preferred first."""
+    found = []
+    while mask:
+        found.append(lowest(mask))
+        mask &= mask - 1
+    return found
+
+
+def about(cuda: str, says: str) -> str:
+    """A sentence about one toolkit; lists of toolkits leave its name out (`without_name`)."""
+    return f"CUDA {cuda}: {says}"
+
+
+def without_name(cuda: str, says: str) -> str:
+    """The sentence of `about`, so that equal reasons of several toolkits are equal texts."""
+    return says.removeprefix(f"CUDA {cuda}: ")
+
+
 def error(id: str, says: str, source: str, why: str = "") -> Finding:
     """A finding that takes a row away."""
     return Finding(id=id, severity="error", says=says, why=why, source=source)
-
-
-__all__ = ["Axis", "Place", "Rule", "Verdict", "error", "lowest", "rule", "verdict"]

@@ -1,10 +1,10 @@
 """Host compilers and the C library: what the toolkit's headers accept."""
 
+from envbuild.matrix.model import DistroToolkit
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.base import error, rule
+from envbuild.planner.rules.base import about, error, rule
 from envbuild.planner.table import Place, Table, cite
 from envbuild.planner.target import Target
-from envbuild.matrix.model import DistroToolkit
 from envbuild.values.finding import Finding
 
 
@@ -16,14 +16,13 @@ def gcc_for(table: Table, place: Place, target: Target) -> int | None:
     if isinstance(place.row, DistroToolkit):
         return place.row.gcc
     toolkit = table.toolkits.get(place.cuda)
-    if place.os is None:
-        there = numbers(target.gcc)[0] if target.gcc else None
-        return there if there is None or toolkit is None else min(there, toolkit.gcc_max)
-    os = table.oses.get(place.os)
-    if os is None or os.gcc is None or toolkit is None:
+    if toolkit is None:
         return None
-    if os.gcc <= toolkit.gcc_max:
-        return os.gcc
+    if place.os is None:
+        return min(numbers(target.gcc)[0], toolkit.gcc_max) if target.gcc else None
+    os = table.oses.get(place.os)
+    if os is None or os.gcc is None or os.gcc <= toolkit.gcc_max:
+        return os.gcc if os is not None else None
     return max((g for g in os.gccs if g <= toolkit.gcc_max), default=None)
 
 
@@ -31,15 +30,16 @@ def gcc_for(table: Table, place: Place, target: Target) -> int | None:
 def compiler_there(table: Table, place: Place, target: Target) -> Finding | None:
     """Some gcc of the base's own archive must be under the toolkit's ceiling."""
     toolkit, os = table.toolkits.get(place.cuda), table.os_of(place)
-    if target.where == "host" or toolkit is None or os is None or os.gcc is None:
+    if toolkit is None or os is None or os.gcc is None:
         return None
     if gcc_for(table, place, target) is not None:
         return None
-    says = f"{os.id} has gcc {', '.join(map(str, os.gccs or (os.gcc,)))}; CUDA {place.cuda} takes gcc up to {toolkit.gcc_max}"
+    there = ", ".join(map(str, os.gccs or (os.gcc,)))
+    says = about(place.cuda, f"takes gcc up to {toolkit.gcc_max}; {os.id} has gcc {there}")
     return error("host-compiler", says, cite(toolkit, place.cuda))
 
 
-@rule("place", "where", "glibc", "host_os", compiling=True)
+@rule("place", "where", "glibc", compiling=True)
 def glibc_clash(table: Table, place: Place, target: Target) -> Finding | None:
     """Headers of older toolkits do not compile against a newer C library, under any gcc."""
     if isinstance(place.row, DistroToolkit) and place.row.patched_glibc:
@@ -49,33 +49,34 @@ def glibc_clash(table: Table, place: Place, target: Target) -> Finding | None:
     if glibc is None:
         return None
     for row in table.matrices.glibc_clashes:
-        clashes = numbers(glibc) >= numbers(row.glibc_from)
-        if clashes and numbers(place.cuda) < numbers(row.cuda_below):
+        old = numbers(place.cuda) < numbers(row.cuda_below)
+        if old and numbers(glibc) >= numbers(row.glibc_from):
             on = f"{os.id} (glibc {glibc})" if os is not None else f"glibc {glibc}"
-            says = f"headers of CUDA {place.cuda} do not compile on {on}: both declare {row.symbol}; CUDA {row.cuda_below} and newer do, or a container with an older base (--where image)"
-            return error(
-                "glibc-clash",
-                says,
-                cite(row, f"{row.glibc_from}-{row.cuda_below}"),
-                "no other gcc helps: the C library's own header clashes",
+            says = (
+                f"its headers do not compile on {on}: both declare {row.symbol}; "
+                f"CUDA {row.cuda_below} and newer do, or a container with an older base"
             )
+            why = "no other gcc helps: it is the C library's own header that clashes"
+            source = cite(row, f"{row.glibc_from}-{row.cuda_below}")
+            return error("glibc-clash", about(place.cuda, says), source, why)
     return None
 
 
 @rule("place", "where", "gcc", compiling=True)
 def own_compiler(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: the system's default gcc is under the ceiling."""
-    toolkit = table.toolkits.get(place.cuda)
+    toolkit, os = table.toolkits.get(place.cuda), table.os_of(place)
     if toolkit is None:
         return None
-    source = cite(toolkit, place.cuda)
+    most, source = toolkit.gcc_max, cite(toolkit, place.cuda)
     if place.os is None:
-        if target.gcc is None or numbers(target.gcc)[0] <= toolkit.gcc_max:
+        if target.gcc is None or numbers(target.gcc)[0] <= most:
             return None
-        most = toolkit.gcc_max
-        says = f"gcc {target.gcc} is above what CUDA {place.cuda} takes (gcc {most}): install g++-{most} and set NVCC_CCBIN=g++-{most}, or build in a container (--where image)"
+        says = (
+            f"CUDA {place.cuda} takes gcc up to {most}, here is {target.gcc}: install g++-{most} "
+            f"and set NVCC_CCBIN=g++-{most}, or build in a container (--where image)"
+        )
         return Finding(id="host-compiler", severity="warn", says=says, source=source)
-    os = table.os_of(place)
     if os is None or os.gcc is None:
         # The vendor built its image with that system's compiler; which one is not sourced.
         says = f"the compiler of {place.os} is not in the matrices"
@@ -83,5 +84,8 @@ def own_compiler(table: Table, place: Place, target: Target) -> Finding | None:
     chosen = gcc_for(table, place, target)
     if chosen == os.gcc:
         return None
-    says = f"gcc {os.gcc} of {os.id} is above what CUDA {place.cuda} takes ({toolkit.gcc_max}): g++-{chosen} is installed and NVCC_CCBIN points to it"
+    says = (
+        f"CUDA {place.cuda} takes gcc up to {most}, the default of {os.id} is {os.gcc}: "
+        f"g++-{chosen} is installed and NVCC_CCBIN names it"
+    )
     return Finding(id="host-compiler", severity="info", says=says, source=source)

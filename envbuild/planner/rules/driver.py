@@ -3,7 +3,7 @@
 from envbuild.matrix.model import Toolkit
 from envbuild.planner import drivers
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.base import error, rule
+from envbuild.planner.rules.base import about, error, rule
 from envbuild.planner.table import Place, Table, cite
 from envbuild.planner.target import Card, Target
 from envbuild.values.finding import Finding
@@ -16,8 +16,11 @@ def driver_drives_card(table: Table, toolkit: Toolkit, target: Target) -> Findin
     if target.platform.startswith("jetson"):
         return None
     for card in target.cards:
-        finding = _last_branch(table, card, target) or _first_driver(table, card, target)
-        finding = finding or _module(table, card, target)
+        finding = (
+            _last_branch(table, card, target)
+            or _first_driver(table, card, target)
+            or _module(table, card, target)
+        )
         if finding is not None:
             return finding
     return None
@@ -31,10 +34,12 @@ def _last_branch(table: Table, card: Card, target: Target) -> Finding | None:
     last = drivers.branch(table, row.last_branch)
     if here is None or last is None or here.branch <= last.branch:
         return None
-    says = f"driver {target.driver} does not drive {row.arch} (cc {card.cc}): {drivers.name(last)} is the last branch that does"
-    return error(
-        "driver-last-branch", says, cite(last, str(last.branch)), "newer branches ignore the card"
+    says = (
+        f"driver {target.driver} does not drive {row.arch} (cc {card.cc}): "
+        f"{drivers.name(last)} is the last branch that does"
     )
+    why = "newer branches ignore the card"
+    return error("driver-last-branch", says, cite(last, str(last.branch)), why)
 
 
 def _first_driver(table: Table, card: Card, target: Target) -> Finding | None:
@@ -42,31 +47,28 @@ def _first_driver(table: Table, card: Card, target: Target) -> Finding | None:
     first = card.first_driver or row.first_driver
     if target.driver is None or first is None or target.platform == "wsl2":
         return None
-    if numbers(target.driver) >= numbers(first):
+    # A beta or a distribution's build of the same branch may drive the card earlier.
+    if numbers(target.driver)[0] >= numbers(first)[0]:
         return None
-    branch = drivers.branch_of(table, first)
-    # A beta or a distribution's build of the same branch may list the card earlier.
-    if branch is not None and numbers(target.driver)[0] >= branch.branch:
-        return None
-    says = f"driver {target.driver} is older than {card.name or row.arch} (cc {card.cc}): {first} is the first known to drive it"
+    says = (
+        f"driver {target.driver} is older than {card.name or row.arch} (cc {card.cc}): "
+        f"{first} is the first known to drive it"
+    )
     return error("driver-first", says, cite(row, row.cc))
 
 
 def _module(table: Table, card: Card, target: Target) -> Finding | None:
     row = table.capability(card.cc)
-    if (
-        target.module is None
-        or row.module in {"either", target.module}
-        or target.platform == "wsl2"
-    ):
+    if target.module is None or row.module in {"either", target.module}:
         return None
-    says = f"the {target.module} kernel modules are loaded, and {row.arch} (cc {card.cc}) needs the {row.module} ones"
-    return error(
-        "module-flavour",
-        says,
-        cite(row, row.cc),
-        "with the wrong flavour the driver finds no device",
+    if target.platform == "wsl2":
+        return None
+    says = (
+        f"the {target.module} kernel modules are loaded, "
+        f"and {row.arch} (cc {card.cc}) needs the {row.module} ones"
     )
+    why = "with the wrong flavour the driver finds no device"
+    return error("module-flavour", says, cite(row, row.cc), why)
 
 
 @rule("toolkit", "driver", "platform")
@@ -79,38 +81,41 @@ def driver_floor(table: Table, toolkit: Toolkit, target: Target) -> Finding | No
     if numbers(target.driver) >= numbers(least):
         return None
     says = f"CUDA {row.major}.x needs driver {least} or newer; {target.driver} is given"
-    return error(
-        "driver-floor", says, cite(row, str(row.major)), "nothing is compatible across majors"
-    )
+    why = "nothing is compatible across majors"
+    return error("driver-floor", says, cite(row, str(row.major)), why)
 
 
 @rule("toolkit", "packages", "driver", "driver_cuda")
 def package_jit(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Packages that emit PTX need a driver at the toolkit's level."""
-    if target.driver_cuda is None or numbers(toolkit.cuda) <= numbers(target.driver_cuda):
+    level = target.driver_cuda
+    if level is None or numbers(toolkit.cuda) <= numbers(level):
         return None
     for wanted in target.packages:
         for row in table.packages.get(wanted.name, ()):
             if row.needs_jit:
-                says = f"{wanted.name} emits PTX that the driver must compile: driver {target.driver or ''} (CUDA {target.driver_cuda}) stops before CUDA {toolkit.cuda}"
-                return error(
-                    "package-jit",
-                    says,
-                    cite(row, row.name),
-                    "minor-version compatibility covers finished code (SASS), not PTX: error 222",
+                says = about(
+                    toolkit.cuda,
+                    f"{wanted.name} emits PTX that the driver must compile, "
+                    f"and the driver stops at CUDA {level}",
                 )
+                why = "minor-version compatibility covers finished code, not PTX: error 222"
+                return error("package-jit", says, cite(row, row.name), why)
     return None
 
 
 @rule("place", "driver", "driver_cuda")
 def jit_on_driver(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a toolkit at or below the driver's level, whose PTX the driver can compile."""
-    if target.driver_cuda is None or numbers(place.cuda) <= numbers(target.driver_cuda):
-        return None
+    level = target.driver_cuda
     toolkit = table.toolkits.get(place.cuda)
-    if toolkit is None:
+    if level is None or toolkit is None or numbers(place.cuda) <= numbers(level):
         return None
-    says = f"CUDA {place.cuda} starts on this driver (CUDA {target.driver_cuda}) by minor-version compatibility, but the driver cannot compile its PTX"
+    says = about(
+        place.cuda,
+        f"starts on this driver (CUDA {level}) by minor-version compatibility, "
+        "but the driver cannot compile its PTX",
+    )
     why = "finished code (SASS) for each card runs; PTX ends in error 222"
     return Finding(
         id="jit-above-driver",

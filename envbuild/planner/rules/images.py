@@ -33,17 +33,20 @@ def tag_starts(table: Table, place: Place, target: Target) -> Finding | None:
     level, asks = target.driver_cuda, requires(tag)
     if level is not None and numbers(asks) <= numbers(level):
         return None
-    branch = drivers.branch_of(table, target.driver)
-    bad = [
-        c for c in target.cards or (Card(cc=""),) if not accepted(tag, c, branch and branch.branch)
-    ]
+    here = drivers.branch_of(table, target.driver)
+    branch = here.branch if here is not None else None
+    bad = [c for c in target.cards or (Card(cc=""),) if not accepted(tag, c, branch)]
     if not bad:
         return None
     who = bad[0].name or (f"a GeForce of cc {bad[0].cc}" if bad[0].cc else "a GeForce")
-    says = f"the tag {tag.cuda} asks for a CUDA {asks} driver; on {who} with {target.driver} (CUDA {level or 'unknown'}) it does not start, or ends in error 804"
+    says = (
+        f"the tag {tag.cuda} asks for a CUDA {asks} driver: on {who} with {target.driver} "
+        f"(CUDA {level or 'unknown'}) it does not start, or ends in error 804"
+    )
     why = (
         "ways out: a tag at or below the driver's level, a plain OS base, or "
-        "NVIDIA_DISABLE_REQUIRE=1 together with purging the image's cuda-compat (never the variable alone)"
+        "NVIDIA_DISABLE_REQUIRE together with purging the image's cuda-compat, "
+        "never the variable alone"
     )
     return Finding(id="image-require", severity="warn", says=says, why=why, source=place.cite)
 
@@ -55,7 +58,8 @@ def requires(tag: ImageTag) -> str:
 
 def accepted(tag: ImageTag, card: Card, branch: int | None) -> bool:
     """The tag's own rule lets this card's brand start on that older branch."""
-    return branch in tag.require_branches and card.brand in tag.require_brands
+    brand = card.brand or "geforce"  # the brand that most tags leave out
+    return branch in tag.require_branches and brand in tag.require_brands
 
 
 @rule("place")
@@ -64,15 +68,21 @@ def tag_kept(table: Table, place: Place, target: Target) -> Finding | None:
     del table, target
     if not isinstance(place.row, ImageTag) or not place.row.withdrawn:
         return None
-    says = f"the tag {place.release} is past its end of life and may be deleted: keep a mirror, or use --toolkit-source redist or apt"
+    says = (
+        f"the tag {place.release} is past its end of life and may be deleted: "
+        "keep a mirror, or use --toolkit-source redist or apt"
+    )
     return Finding(id="image-withdrawn", severity="warn", says=says, source=place.cite)
 
 
-@rule("place")
+@rule("place", "image_flavour")
 def tag_seen(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a tag that someone has seen, before one that only follows from others."""
-    del table, target
+    del table
     if not isinstance(place.row, ImageTag) or place.row.status != "derived":
         return None
-    says = f"the tag {place.release}-devel-{place.os} follows from others of its release; locking will find out"
+    says = (
+        f"the tag {place.release}-{target.image_flavour}-{place.os} was not seen itself: "
+        "it follows from others of its release"
+    )
     return Finding(id="image-tag-derived", severity="info", says=says, source=place.cite)

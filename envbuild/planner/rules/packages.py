@@ -2,7 +2,7 @@
 
 from envbuild.matrix.model import PackageRule, Toolkit
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.base import error, rule
+from envbuild.planner.rules.base import about, error, rule
 from envbuild.planner.table import Table, cite
 from envbuild.planner.target import Target, Wanted
 from envbuild.values.finding import Finding
@@ -25,18 +25,18 @@ def package_served(table: Table, toolkit: Toolkit, target: Target) -> Finding | 
             # The nearest row says most: of this major, else any.
             major = numbers(toolkit.cuda)[0]
             says, row = min(against, key=lambda pair: pair[1].cuda_major != major)
-            return error("package", f"{wanted}: {says}", cite(row, row.name))
+            return error("package", about(toolkit.cuda, f"{wanted}: {says}"), cite(row, row.name))
     return None
 
 
 def _against(row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted) -> str:
     """Why this row does not serve, empty = it does."""
     if row.cuda_major != numbers(cuda)[0]:
-        return f"{row.requirement} is for CUDA {row.cuda_major}, not {cuda}"
+        return f"{row.requirement} is for CUDA {row.cuda_major}"
     if row.cuda_min and numbers(cuda) < numbers(row.cuda_min):
-        return f"{row.requirement} needs CUDA {row.cuda_min} or newer, not {cuda}"
+        return f"{row.requirement} needs CUDA {row.cuda_min} or newer"
     if row.cuda_max and numbers(cuda)[: len(numbers(row.cuda_max))] > numbers(row.cuda_max):
-        return f"{row.requirement} ends with CUDA {row.cuda_max}, before {cuda}"
+        return f"{row.requirement} ends with CUDA {row.cuda_max}"
     for one in cc:
         if row.cc_min and numbers(one) < numbers(row.cc_min):
             return f"{row.requirement} serves cc {row.cc_min} and newer, not {one}"

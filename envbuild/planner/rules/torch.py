@@ -44,7 +44,10 @@ def torch_code(table: Table, build: TorchBuild, target: Target) -> Finding | Non
         row = table.capability(cc)
         if not covers(table, build, row):
             has = " ".join(f"sm_{t}" for t in build.targets)
-            says = f"torch {build.torch} from {build.index} (CUDA {build.cuda}) has no code for cc {cc} (sm_{row.target}), only {has}"
+            says = (
+                f"torch {build.torch} from {build.index} (CUDA {build.cuda}) "
+                f"has no code for cc {cc} (sm_{row.target}), only {has}"
+            )
             why = f"a build from source, or {_instead(table, row, build.arch)}"
             return error("torch-code", says, cite(build, key(build)), why)
     return None

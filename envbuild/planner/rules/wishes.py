@@ -1,8 +1,8 @@
 """What the user would like: toolkit range, source, what is still maintained."""
 
 from envbuild.matrix.model import Toolkit
-from envbuild.planner.rules.base import error, rule
-from envbuild.planner.table import Place, Table, cite
+from envbuild.planner.rules.base import about, error, rule
+from envbuild.planner.table import RENDERED, Place, Table, cite
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
@@ -14,7 +14,7 @@ def cuda_range(table: Table, place: Place, target: Target) -> Finding | None:
         return None
     toolkit = table.toolkits.get(place.cuda)
     source = cite(toolkit, place.cuda) if toolkit is not None else place.cite
-    return error("cuda-range", f"CUDA {place.release} is not in --cuda {target.cuda.text}", source)
+    return error("cuda-range", about(place.cuda, f"not in --cuda {target.cuda.text}"), source)
 
 
 @rule("place", "source")
@@ -27,13 +27,23 @@ def source_asked_for(table: Table, place: Place, target: Target) -> Finding | No
     return Finding(id="toolkit-source", severity="warn", says=says, source=place.cite)
 
 
+@rule("place", "where")
+def source_rendered(table: Table, place: Place, target: Target) -> Finding | None:
+    """Preferred for images: a source that `lock` and `render` know."""
+    del table
+    if target.where == "host" or place.source in RENDERED:
+        return None
+    says = f"{place.source} is planned, but this release does not render it: build it by hand"
+    return Finding(id="source-not-rendered", severity="warn", says=says, source=place.cite)
+
+
 @rule("toolkit", "as_of")
 def toolkit_maintained(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Preferred: a toolkit that still gets patches at the date that counts."""
     del table
     if toolkit.ends is None or toolkit.ends >= target.as_of[:7]:
         return None
-    says = f"CUDA {toolkit.cuda} gets no patches since {toolkit.ends}"
+    says = about(toolkit.cuda, f"it gets no patches since {toolkit.ends}")
     return Finding(
         id="toolkit-ended", severity="watch", says=says, source=cite(toolkit, toolkit.cuda)
     )

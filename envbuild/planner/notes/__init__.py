@@ -1,0 +1,34 @@
+"""What a good plan still has to say: why this one, what to watch, what can go wrong."""
+
+from envbuild.planner.notes import driver, packages, toolkit
+from envbuild.planner.notes.base import Chosen
+from envbuild.values.finding import Finding
+
+__all__ = ["NOTES", "Chosen", "notes"]
+
+NOTES = (
+    toolkit.no_cc,
+    toolkit.why_this,
+    toolkit.source_taken,
+    toolkit.wheels_for_old,
+    toolkit.ptx_left_out,
+    toolkit.arch_specific,
+    driver.last_branch,
+    driver.host_window,
+    driver.require_brand,
+    driver.wsl,
+    driver.l4t,
+    packages.cudnn_floor,
+    packages.package_level,
+    packages.torch_compile,
+    packages.torch_ptx,
+    packages.torch_newest,
+    toolkit.tensor_cores_by_die,
+    toolkit.distro_driver,
+    toolkit.one_prefix,
+)
+
+
+def notes(chosen: Chosen) -> tuple[Finding, ...]:
+    """All notes, in the order of the list."""
+    return tuple(finding for make in NOTES for finding in make(chosen))

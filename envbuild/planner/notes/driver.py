@@ -1,0 +1,142 @@
+"""What to know of the driver: the last branch, one machine's window, where a tag starts."""
+
+from collections.abc import Iterator
+
+from envbuild.matrix.model import Capability, ImageTag
+from envbuild.planner import drivers
+from envbuild.planner.notes.base import Chosen, note
+from envbuild.planner.ranges import numbers
+from envbuild.planner.rules.images import accepted, requires
+from envbuild.planner.table import cite
+from envbuild.planner.target import Card
+from envbuild.values.finding import Finding
+
+
+def last_branch(chosen: Chosen) -> Iterator[Finding]:
+    """Cards that newer drivers ignore: never 'latest'. Vanishes once the driver is known."""
+    if chosen.target.driver is not None or chosen.target.platform.startswith("jetson"):
+        return
+    archs: dict[int, list[str]] = {}
+    for row in chosen.capabilities:
+        if row.last_branch is not None and row.arch not in archs.setdefault(row.last_branch, []):
+            archs[row.last_branch].append(row.arch)
+    for number, names in archs.items():
+        last = drivers.branch(chosen.table, number)
+        if last is not None:
+            says = (
+                f"R{number} is the last driver branch for {', '.join(names)}: "
+                f"newer ones do not drive it, so never the latest; pin {number}"
+            )
+            yield note("driver-last-branch", "watch", says, cite(last, str(number)))
+
+
+def host_window(chosen: Chosen) -> Iterator[Finding]:
+    """One image may serve cards that no single Linux machine can hold together."""
+    if chosen.target.platform == "wsl2" or chosen.target.every_cc:
+        return
+    rows = [row for row in chosen.capabilities if not row.tegra]
+    pair = _modules(rows) or _window(rows)
+    if pair is not None:
+        old, new, reason = pair
+        says = f"one image serves both, but no single Linux machine can hold them: {reason}"
+        source = f"{cite(old, old.cc)} · {cite(new, new.cc)}"
+        why = "on separate machines of a fleet it is fine"
+        yield note("host-window", "watch", says, source, why)
+
+
+def _modules(rows: list[Capability]) -> tuple[Capability, Capability, str] | None:
+    needs = {row.module: row for row in rows}
+    old, new = needs.get("proprietary"), needs.get("open")
+    if old is None or new is None:
+        return None
+    return (
+        old,
+        new,
+        (
+            f"{old.arch} ({old.cc}) needs the proprietary kernel modules, "
+            f"{new.arch} ({new.cc}) the open ones"
+        ),
+    )
+
+
+def _window(rows: list[Capability]) -> tuple[Capability, Capability, str] | None:
+    """The window from the highest first driver to the lowest last branch is empty."""
+    ending = [row for row in rows if row.last_branch is not None]
+    starting = [row for row in rows if row.first_driver is not None]
+    if not ending or not starting:
+        return None
+    old = min(ending, key=lambda row: row.last_branch or 0)
+    new = max(starting, key=lambda row: numbers(row.first_driver or "0"))
+    if numbers(new.first_driver or "0")[0] <= (old.last_branch or 0):
+        return None
+    return (
+        old,
+        new,
+        (
+            f"{old.arch} ({old.cc}) ends with R{old.last_branch}, "
+            f"{new.arch} ({new.cc}) begins with {new.first_driver}"
+        ),
+    )
+
+
+def require_brand(chosen: Chosen) -> Iterator[Finding]:
+    """With no driver known: on which of them the tag does not start."""
+    target, tag, table = chosen.target, chosen.choice.place.row, chosen.table
+    known = target.driver is not None or target.platform.startswith("jetson")
+    if known or not isinstance(tag, ImageTag):
+        return
+    asks = requires(tag)
+    toolkit = table.toolkits.get(asks)
+    cards = target.cards or (Card(cc=""),)
+    if toolkit is None or not any(_refused(chosen, tag, card, asks) for card in cards):
+        return
+    least = toolkit.driver_windows if target.platform == "wsl2" else toolkit.driver
+    but = ""
+    if any(accepted(tag, card, b) for card in cards for b in tag.require_branches):
+        but = f" (but for {', '.join(f'R{b}' for b in tag.require_branches)})"
+    named = [card.name for card in cards if card.name]
+    says = (
+        f"on {named[0] if named else 'a GeForce'} with a driver below {least or f'CUDA {asks}'}"
+        f"{but} the tag {tag.cuda} does not start, or ends in error 804: "
+        "--driver plans for the one in hand"
+    )
+    yield note("image-require-brand", "watch", says, chosen.choice.place.cite)
+
+
+def _refused(chosen: Chosen, tag: ImageTag, card: Card, asks: str) -> bool:
+    """Some branch that could drive this card is below the tag's level and not accepted."""
+    table = chosen.table
+    row = table.capabilities.get(card.cc)
+    floor = drivers.floor(table, asks)
+    for branch in table.matrices.branches:
+        if branch.cuda is None or numbers(branch.cuda) >= numbers(asks):
+            continue
+        if floor is not None and branch.branch < numbers(floor.linux)[0]:
+            continue
+        if row is not None and row.last_branch is not None and branch.branch > row.last_branch:
+            continue
+        if not accepted(tag, card, branch.branch):
+            return True
+    return False
+
+
+def wsl(chosen: Chosen) -> Iterator[Finding]:
+    """WSL has one driver, that of Windows."""
+    floor = drivers.floor(chosen.table, chosen.choice.place.cuda)
+    if chosen.target.platform == "wsl2" and floor is not None:
+        says = "the Windows driver is the only driver: install no Linux driver inside WSL"
+        yield note("wsl-driver", "info", says, cite(floor, str(floor.major)))
+
+
+def l4t(chosen: Chosen) -> Iterator[Finding]:
+    """A Jetson's driver and CUDA are those of its L4T; an assumed one is a risk."""
+    target = chosen.target
+    if target.l4t is None:
+        return
+    row = chosen.table.jetson[target.l4t]
+    if any(p.fact == "l4t" and p.origin == "default" for p in target.provenance):
+        says = (
+            f"the L4T release is not known: planned for {row.l4t} "
+            f"(JetPack {row.jetpack}, CUDA {row.cuda}); give --l4t"
+        )
+        yield note("l4t-assumed", "warn", says, cite(row, row.l4t))

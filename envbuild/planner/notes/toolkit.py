@@ -1,0 +1,146 @@
+"""Why this toolkit, what its code leaves out, which source it comes from."""
+
+from collections.abc import Iterator
+
+from envbuild.matrix.model import DistroToolkit, JetsonRow, WheelToolkit
+from envbuild.planner.notes.base import Chosen, note
+from envbuild.planner.table import cite
+from envbuild.values.finding import Finding
+
+_WHERE = {
+    "image": "the vendor's tag exists",
+    "wheels": "its wheels hold nvcc",
+    "distro": "the distribution's own archive has it",
+    "apt": "the vendor's repository has it",
+    "redist": "the vendor's archives have it",
+    "conda": "conda-forge has it",
+}
+
+
+def no_cc(chosen: Chosen) -> Iterator[Finding]:
+    """No card was named: nothing says that the plan fits one."""
+    if not chosen.cc:
+        says = "no compute capability was given: nothing here is checked against a GPU"
+        yield note("no-cc", "warn", says, chosen.choice.place.cite, "give --cc or --gpu")
+
+
+def why_this(chosen: Chosen) -> Iterator[Finding]:
+    """The chosen toolkit: whose code it makes, whether a newer one could, where it is."""
+    place, table = chosen.choice.place, chosen.table
+    toolkit = table.toolkits.get(place.cuda)
+    if toolkit is None:
+        return
+    build = chosen.choice.build
+    named = ", ".join(f"{row.cc} ({row.arch})" for row in chosen.capabilities)
+    if chosen.target.every_cc:
+        named = f"all its {len(chosen.codes)} targets"
+    says = f"CUDA {place.cuda}{' for cc ' if chosen.target.cc else ' for '}{named or 'no card'}"
+    if place.kind == "framework" and build is not None:
+        says += f": that of torch {build.torch} from {build.index}"
+        why = "its wheels bring the CUDA libraries; nothing is compiled for the GPU"
+    else:
+        says += _rank(chosen)
+        why = f"takes gcc up to {toolkit.gcc_max}; {_WHERE[place.source]}"
+    if isinstance(place.row, JetsonRow):
+        why = f"it is part of L4T {place.row.l4t}"
+    yield note("toolkit-chosen", "info", says, f"{cite(toolkit, place.cuda)} · {place.cite}", why)
+
+
+def _rank(chosen: Chosen) -> str:
+    """Whether a newer toolkit could make the same code."""
+    table, cuda = chosen.table, chosen.choice.place.cuda
+    targets = [code.target for code in chosen.codes]
+    if chosen.target.every_cc or not targets:
+        return ""
+    assembled = ", ".join(f"sm_{t}" for t in targets)
+    able = [c for c, t in table.toolkits.items() if set(targets) <= set(t.targets)]
+    if able[-1] != cuda:
+        return f": assembles {assembled}"
+    last = ", and the last" if cuda != list(table.toolkits)[-1] else ""
+    return f": the newest toolkit that assembles {assembled}{last}"
+
+
+def source_taken(chosen: Chosen) -> Iterator[Finding]:
+    """No vendor tag of the chosen toolkit fits: the next source was taken."""
+    place, target = chosen.choice.place, chosen.target
+    asked = target.source is not None or target.where == "host"
+    if asked or place.kind == "framework" or place.source == "image":
+        return
+    tags = chosen.table.of_source.get("image", 0) & chosen.table.of_cuda[place.cuda]
+    which = "fits" if tags else "is known"
+    says = f"no vendor image of CUDA {place.cuda} {which}: {place.source} on {place.os} instead"
+    yield note("image-missing", "info", says, place.cite)
+
+
+def wheels_for_old(chosen: Chosen) -> Iterator[Finding]:
+    """Wheels were asked for and have no compiler for this toolkit: every other way by name."""
+    target, table, place = chosen.target, chosen.table, chosen.choice.place
+    if target.source != "wheels" or place.source == "wheels":
+        return
+    row = next((w for w in table.matrices.wheels if w.cuda == place.cuda), None)
+    if row is None or row.nvcc:
+        return
+    alive = chosen.choice.alive
+    ways = [str(s) for s, mask in table.of_source.items() if s != "wheels" and alive & mask]
+    says = (
+        f"the wheels of CUDA {row.cuda} have no nvcc, only NVRTC for device code; "
+        f"ways with a compiler: {', '.join(ways)}"
+    )
+    yield note("wheels-without-nvcc", "warn", says, cite(row, row.release))
+
+
+def ptx_left_out(chosen: Chosen) -> Iterator[Finding]:
+    """PTX is left out where the last driver cannot compile it."""
+    for row in chosen.capabilities:
+        if not row.ptx_jit and chosen.codes:
+            says = (
+                f"{row.arch} ({row.cc}) gets finished code only: R{row.last_branch}, its last "
+                f"driver, cannot compile the PTX of CUDA {chosen.choice.place.cuda}"
+            )
+            yield note("ptx-left-out", "info", says, cite(row, row.cc))
+            return
+
+
+def arch_specific(chosen: Chosen) -> Iterator[Finding]:
+    """'a' and 'f' code runs on one chip or family and has no PTX for later ones."""
+    special = [code.target for code in chosen.codes if not code.target.isdigit()]
+    if special:
+        names = ", ".join(f"sm_{t}" for t in special)
+        says = f"{names}: code for this chip (a) or family (f) alone, without PTX for later cards"
+        toolkit = chosen.table.toolkits[chosen.choice.place.cuda]
+        yield note("arch-specific", "watch", says, cite(toolkit, toolkit.cuda))
+
+
+def tensor_cores_by_die(chosen: Chosen) -> Iterator[Finding]:
+    """Compute capability 7.5 is two things."""
+    wished = [f for f in chosen.target.features if f in {"tensor-cores", "int8"}]
+    unknown = [c for c in chosen.target.cards if c.cc == "7.5" and c.tensor_cores is None]
+    if wished and unknown:
+        row = chosen.table.features[wished[0]]
+        says = (
+            "GeForce GTX 16, MX450/550 and T400 to T1200 are cc 7.5 without tensor cores, "
+            "although their code assembles: name the GPU (--gpu)"
+        )
+        yield note("tensor-cores-by-die", "watch", says, cite(row, row.name))
+
+
+def distro_driver(chosen: Chosen) -> Iterator[Finding]:
+    """A distribution's toolkit drags driver libraries in."""
+    place = chosen.choice.place
+    if isinstance(place.row, DistroToolkit) and place.os is not None:
+        says = (
+            "the distribution's toolkit depends on driver libraries; "
+            "a placeholder package keeps them out of the image"
+        )
+        yield note("distro-driver", "info", says, place.cite)
+
+
+def one_prefix(chosen: Chosen) -> Iterator[Finding]:
+    """One wheel prefix, one release."""
+    place, build = chosen.choice.place, chosen.choice.build
+    if isinstance(place.row, WheelToolkit) and build is not None:
+        says = (
+            f"the toolkit's patch release is the one that torch {build.torch} pins: "
+            "one prefix holds one release"
+        )
+        yield note("one-prefix", "info", says, place.cite)

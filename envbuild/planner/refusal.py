@@ -1,0 +1,162 @@
+"""A refusal: the smallest conflict, what decided, and every smallest correction."""
+
+from envbuild.errors import NoPlanError
+from envbuild.planner import drivers
+from envbuild.planner.choose import Choice, choose
+from envbuild.planner.conflict import Conflict, conflict
+from envbuild.planner.explain import decided
+from envbuild.planner.ranges import numbers
+from envbuild.planner.rules.base import about, bits, without_name
+from envbuild.planner.spell import argv, as_request
+from envbuild.planner.table import Table
+from envbuild.planner.target import Part, Target, parts, without
+from envbuild.values.codec import replace
+from envbuild.values.finding import Finding, Step
+from envbuild.values.plan import Plan
+
+
+def refusal(table: Table, target: Target) -> tuple[Finding, ...]:
+    """The conflict with its cures as steps, then the findings that decided."""
+    clash = conflict(table, target)
+    deciding = _deciding(table, target, clash.core)
+    first = Finding(
+        id="conflict",
+        severity="error",
+        says=_says(clash.core),
+        why="; ".join(f.says for f in deciding[:2]),
+        steps=(*_corrections(table, target, clash), *_changes(table, target, clash)),
+        source=" · ".join(dict.fromkeys(f.source for f in deciding)),
+    )
+    return (first, *deciding)
+
+
+def _says(core: tuple[Part, ...]) -> str:
+    facts = " and ".join(p.says for p in core if p.kind == "fact")
+    wishes = " and ".join(p.says for p in core if p.kind == "wish")
+    together = " together" if len(core) > 1 else ""
+    if not core:
+        return "nothing in these matrices serves this platform"
+    if not facts or not wishes:
+        return f"nothing serves {facts or wishes}{together}"
+    fact = "facts" if sum(p.kind == "fact" for p in core) > 1 else "a fact"
+    wish = "wishes" if sum(p.kind == "wish" for p in core) > 1 else "a wish"
+    return f"{facts} ({fact}) and {wishes} ({wish}) exclude each other"
+
+
+def _deciding(table: Table, target: Target, core: tuple[Part, ...]) -> tuple[Finding, ...]:
+    """What decided about the toolkits asked for; neighbours with one reason share a finding."""
+    alone = without(target, tuple(p for p in parts(target) if p not in core))
+    asked = [c for c in reversed(table.toolkits) if _in_range(table, target, c)]
+    runs: list[list[tuple[str, Finding]]] = []
+    for cuda in asked or list(reversed(table.toolkits)):
+        finding = decided(table, alone, cuda) or decided(table, target, cuda)
+        if finding is None:
+            continue
+        if runs and _reason(*runs[-1][-1]) == _reason(cuda, finding):
+            runs[-1].append((cuda, finding))
+        else:
+            runs.append([(cuda, finding)])
+    # A reason of each kind before the second of one: the reader sees every side of the conflict.
+    seen: dict[str, int] = {}
+    ranked = []
+    for run in runs:
+        kind = run[0][1].id
+        seen[kind] = seen.get(kind, 0) + 1
+        ranked.append((seen[kind], _merged(run)))
+    unique = dict.fromkeys(f for _, f in sorted(ranked, key=lambda pair: pair[0]))
+    return tuple(unique)[:4]
+
+
+def _reason(cuda: str, finding: Finding) -> tuple[str, str]:
+    return finding.id, without_name(cuda, finding.says)
+
+
+def _merged(run: list[tuple[str, Finding]]) -> Finding:
+    """``CUDA 13.0-13.5: ...``; the row cited is the oldest toolkit's."""
+    newest, oldest = run[0], run[-1]
+    text = without_name(*(newest[0], newest[1].says))
+    if len(run) == 1 or text == newest[1].says:
+        return newest[1]
+    return replace(oldest[1], says=about(f"{oldest[0]}-{newest[0]}", text))
+
+
+def _in_range(table: Table, target: Target, cuda: str) -> bool:
+    wanted = target.cuda
+    places = bits(table.of_cuda.get(cuda, 0))
+    return wanted is None or any(table.places[i].release in wanted for i in places)
+
+
+def _corrections(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
+    """One step a smallest correction: what is given up, and what it gives."""
+    steps = []
+    for dropped in clash.corrections:
+        eased, choice = _eased(table, target, dropped)
+        if choice is not None:
+            up = " and ".join(p.says for p in dropped)
+            why = f"without {up}: {_describe(eased, choice)}"
+            steps.append(Step(why=why, argv=argv(as_request(eased))))
+    return tuple(steps)
+
+
+def _eased(table: Table, target: Target, dropped: tuple[Part, ...]) -> tuple[Target, Choice | None]:
+    """A version is let go before the package is: another torch serves better than none."""
+    torch = target.torch
+    if torch is not None and torch.range is not None and any(p.field == "torch" for p in dropped):
+        rest = tuple(p for p in dropped if p.field != "torch")
+        other = replace(without(target, rest), torch=replace(torch, range=None))
+        choice = choose(table, other)
+        if choice is not None:
+            return other, choice
+    eased = without(target, dropped)
+    return eased, choose(table, eased)
+
+
+def _describe(target: Target, choice: Choice) -> str:
+    """A plan in a few words."""
+    place, build = choice.place, choice.build
+    what = f"CUDA {place.release} from {place.source} on {place.os or 'this machine'}"
+    if target.where == "image":
+        what += ", a container"
+    return f"torch {build.torch} from {build.index}, {what}" if build is not None else what
+
+
+def _changes(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
+    """How facts would have to change; several cards that exclude each other: several images."""
+    steps: list[Step] = []
+    for changed in clash.changes:
+        if all(p.field == "driver" for p in changed):
+            steps.append(_driver_step(table, target))
+        elif all(p.field == "cards" for p in changed) and len(target.cc) > len(changed):
+            request = argv(as_request(replace(target, split=True)))
+            why = "several images instead of one: --split says which card takes which"
+            steps.append(Step(why=why, argv=request))
+    return tuple(dict.fromkeys(steps))
+
+
+def _driver_step(table: Table, target: Target) -> Step:
+    """Which driver would do, on the machine, not in the image."""
+    driver = Part(kind="fact", field="driver", value=target.driver or "", says="")
+    free = without(target, (driver,))
+    choice = choose(table, free)
+    rows = [table.capability(card.cc) for card in target.cards]
+    lows = [first for row in rows if (first := row.first_driver)]
+    floor = drivers.floor(table, choice.place.cuda) if choice is not None else None
+    if floor is not None:
+        lows.append(drivers.floor_text(floor, windows=target.platform == "wsl2"))
+    lasts = [row.last_branch for row in rows if row.last_branch is not None]
+    last = drivers.branch(table, min(lasts)) if lasts else None
+    at_most = f", at most {drivers.name(last)}" if last is not None else ""
+    at_least = f" {max(lows, key=numbers)} or newer" if lows else ""
+    gives = f": {_describe(free, choice)}" if choice is not None else ""
+    return Step(
+        why=f"change the driver (a fact) to{at_least}{at_most}{gives}",
+        text=f"install on the machine, not in the image, a driver{at_least}{at_most}",
+        check="nvidia-smi names the new version",
+    )
+
+
+def no_plan(plan: Plan) -> NoPlanError:
+    """A refusal as the error that other commands end with."""
+    first = next(f for f in plan.findings if f.severity == "error")
+    fixes = [f"{step.why}: {' '.join(step.argv) or step.text}" for step in first.steps]
+    return NoPlanError(first.says, why=first.why, fix="\n      ".join(fixes))

@@ -1,0 +1,65 @@
+"""A target or request as the command line that asks for it."""
+
+from envbuild.planner.target import Target
+from envbuild.values.codec import replace
+from envbuild.values.request import Request, Wish
+
+
+def as_request(target: Target) -> Request:
+    """What to ask for to get this target again; detected facts become flags."""
+    request = target.request
+    declared = bool(request.cc or request.gpus)
+    cc = ("all",) if target.every_cc else target.cc
+    gpus: tuple[str, ...] = ()
+    if declared and len(target.cards) == len(request.cc) + len(request.gpus):
+        cc, gpus = request.cc, request.gpus
+    platform = "jetson" if target.l4t is not None and target.platform == "jetson-l4t" else None
+    return replace(
+        request,
+        cc=cc,
+        gpus=gpus,
+        driver=target.driver,
+        cuda=target.cuda.text if target.cuda is not None else None,
+        packages=tuple(
+            Wish(name=w.name, range=w.range.text if w.range is not None else "")
+            for w in ((target.torch,) if target.torch is not None else ()) + target.packages
+        ),
+        features=target.features,
+        base_os=target.base_os,
+        arch=target.arch if target.arch != "x86_64" else request.arch,
+        platform="wsl2" if target.platform == "wsl2" else request.platform or platform,
+        glibc=target.glibc if target.where == "host" else None,
+        gcc=target.gcc if target.where == "host" else None,
+        where="host" if target.where == "host" else None,
+        flavour=target.flavour,
+        toolkit_source=target.source,
+        split=target.split,
+    )
+
+
+def argv(request: Request, command: str = "plan") -> tuple[str, ...]:
+    """``envbuild COMMAND`` with the request's flags."""
+    pairs = [
+        *(("--cc", cc) for cc in request.cc),
+        *(("--gpu", name) for name in request.gpus),
+        ("--driver", request.driver),
+        ("--cuda", request.cuda),
+        *(("--with", _wish(wish)) for wish in request.packages),
+        *(("--feature", name) for name in request.features),
+        ("--base-os", request.base_os),
+        ("--arch", request.arch),
+        ("--platform", request.platform),
+        ("--l4t", request.l4t),
+        ("--glibc", request.glibc),
+        ("--gcc", request.gcc),
+        ("--where", request.where),
+        ("--flavour", request.flavour),
+        ("--toolkit-source", request.toolkit_source),
+        ("--as-of", request.as_of),
+    ]
+    words = [word for flag, value in pairs if value is not None for word in (flag, value)]
+    return ("envbuild", command, *words, *(("--split",) if request.split else ()))
+
+
+def _wish(wish: Wish) -> str:
+    return f"{wish.name}{'==' if wish.range[:1].isdigit() else ''}{wish.range}"
