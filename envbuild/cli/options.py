@@ -175,7 +175,8 @@ _GROUPS = (RequestFlags, NetFlags, OutputFlags)
 
 def expand(function: Callable[..., Any]) -> Callable[..., Any]:
     """Replace each parameter that is a group of flags by the group's single flags."""
-    hints = get_type_hints(function, include_extras=True)
+    # Not get_type_hints: before 3.11 it wraps a default of None in Optional, around our Annotated.
+    hints = inspect.get_annotations(function, eval_str=True)
     groups: dict[str, type] = {}
     plain: list[inspect.Parameter] = []
     shared: list[inspect.Parameter] = []
