@@ -6,7 +6,7 @@ import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TypeVar
 
 from envbuild.errors import EnvbuildError
@@ -83,12 +83,8 @@ class Look:
         """The absolute folders of PATH, each once, in order; a relative one is a trap."""
         windows = self.system == "Windows"
         parts = self.environ.get("PATH", "").split(";" if windows else ":")
-        absolute = PureWindowsPath.is_absolute if windows else None
-        return tuple(
-            dict.fromkeys(
-                p for p in parts if (absolute(PureWindowsPath(p)) if absolute else p[:1] == "/")
-            )
-        )
+        kind = PureWindowsPath if windows else PurePosixPath
+        return tuple(dict.fromkeys(part for part in parts if kind(part).is_absolute()))
 
     def find(self, name: str, *more: str) -> tuple[str, ...]:
         """Programs of that name on PATH and at the paths ``more``, each real file once."""
