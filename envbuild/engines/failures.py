@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from envbuild.errors import BuildError, EnvbuildError, MachineError, StaleError
 
+_SHOWN = 8
+
 
 class _Sign(NamedTuple):
     pattern: str
@@ -28,7 +30,7 @@ _SIGNS = (
         "find out why the index serves other bytes; if that is right: envbuild lock",
     ),
     _Sign(
-        r"E: Version '[^']*' for '[^']*' was not found|Hash Sum mismatch",
+        r"E: Version '[^']*' for '[^']*' was not found|Hash Sum mismatch|No matching distribution",
         StaleError,
         "the archive no longer serves what the lock names",
         "lock it again: envbuild lock",
@@ -42,6 +44,7 @@ _SIGNS = (
     ),
     _Sign(
         r"failed to resolve source metadata|failed to do request|manifest unknown|access denied"
+        r"|failed to create LLB definition: (?!dockerfile parse)"
         r"|initializing source docker://|failed to load metadata|failed to authorize",
         MachineError,
         "the base image cannot be had",
@@ -77,22 +80,43 @@ def failure(engine: str, log: str) -> EnvbuildError:
         engine: docker or podman.
         log: the engine's combined output.
     """
+    step, said = evidence(log)
+    text = "\n".join(said)
     for sign in _SIGNS:
-        if hit := re.search(rf"(?m)^.*(?:{sign.pattern}).*$", log):
+        if hit := re.search(rf"(?m)^.*(?:{sign.pattern}).*$", text):
             what = f"the build with {engine} stopped: {sign.says}"
-            return sign.kind(what, why=_bare(hit.group(0)), fix=sign.fix)
-    what = f"the build with {engine} failed"
-    return BuildError(what, why="\n      ".join(useful_lines(log)), fix="mend the step named above")
+            return sign.kind(what, why=hit.group(0).strip(), fix=sign.fix)
+    what = f"the build with {engine} failed" + (f" in {step}" if step else "")
+    why = "\n      ".join(said[-_SHOWN:])
+    return BuildError(what, why=why, fix="mend that step, then run it again: others are kept")
 
 
-def useful_lines(log: str, count: int = 8) -> tuple[str, ...]:
-    """The last lines that say what went wrong: the failing step, and what its command printed."""
-    lines = [line for line in map(_bare, log.splitlines()) if line.strip("- ")]
-    # BuildKit ends with the failing step once more, and its last output.
-    steps = [i for i, line in enumerate(lines) if line.startswith("> [")]
-    return tuple(lines[steps[-1] :][:count] if steps else lines[-count:])
+def evidence(log: str) -> tuple[str, tuple[str, ...]]:
+    """The step that failed, and what it and the engine said about it.
+
+    Lines that only quote the Dockerfile are left out: a command that mentions an error is none.
+    """
+    lines = log.splitlines()
+    numbers = [m.group(1) for line in lines if (m := re.match(r"#(\d+) (?:ERROR|CANCELED)", line))]
+    mark = f"#{numbers[-1]} " if numbers else None
+    step, said = "", list[str]()
+    for line in lines:
+        text = line.strip()
+        if mark and text.startswith(mark):
+            text = text.removeprefix(mark)
+            if text.startswith("["):
+                step = text
+            elif hit := re.match(r"\d+\.\d+ (.*)|(ERROR: .*)", text):
+                said.append(hit.group(1) or hit.group(2) or "")
+        elif hit := re.match(r"(?:\[\d+/\d+\] )?STEP \d+/\d+: (.*)", text):
+            step, said = hit.group(1), []
+        elif not mark or re.match(r"ERROR: |failed to ", text):
+            said.append(text)
+    said = [_unquoted(line.replace(f'"{step}"', "")) for line in said]
+    return step, tuple(line for line in said if line.strip("- "))
 
 
-def _bare(line: str) -> str:
-    """A line of progress without BuildKit's step number and time."""
-    return re.sub(r"^#\d+ (?:\d+\.\d+ )?", "", line.strip())
+def _unquoted(line: str) -> str:
+    """The line without the command, or the piece of the Dockerfile, that it quotes."""
+    line = re.sub(r'(process) ".*"(?= did)|(executor failed running) \[.*\](?=:)', r"\1\2", line)
+    return "" if re.match(r"#\d+ |\d+ \||> \[|-+$", line) else line

@@ -1,0 +1,84 @@
+"""What a failed build means.
+
+``logs/`` is recorded: the plain progress of docker 20.10.24, docker 28.5.2 (buildx 0.29.1) and
+podman 4.3.1 on Debian 12, 2026-12-01; transfer lines are cut, a path and an archive's host are
+renamed.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from envbuild.engines.failures import failure
+from envbuild.errors import BuildError, EnvbuildError, MachineError, StaleError
+
+LOGS = sorted((Path(__file__).parent / "logs").glob("*.txt"))
+MEANS: dict[str, tuple[type[EnvbuildError], str]] = {
+    "apt": (StaleError, "Version '99-1' for 'hello' was not found"),
+    "base": (MachineError, "1111111111"),
+    "copy": (BuildError, "nothere"),
+    "disk": (MachineError, "No space left on device"),
+    "net": (MachineError, "Temporary failure resolving"),
+    "quote": (BuildError, "exit"),
+    "refused": (MachineError, "connection refused"),
+    "run": (BuildError, "cat: /nope: No such file or directory"),
+    "syntax": (BuildError, "RUM"),
+}
+# Recorded: pip 23.2.1, 2026-12-01; the frame around it is made, as docker 28.5's log above.
+PIP = """\
+#7 [3/3] RUN pip install --require-hashes -r /run/requirements.txt
+#7 2.114 ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have
+#7 2.114     demo==1.0 from file:///demo-1.0-py3-none-any.whl (from -r r.txt (line 1)):
+#7 2.114         Expected sha256 0000000000000000000000000000000000000000000000000000000000000000
+#7 2.114              Got        7e8c5b2bbb6b6a8000ca1980d9b85a9bb4508a18c6e945cc899747af322b7e1d
+#7 ERROR: process "/bin/sh -c pip install" did not complete successfully: exit code: 1
+"""
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda p: p.stem)
+def test_a_failure_has_its_exit_code_and_names_the_line(log: Path) -> None:
+    kind, line = MEANS[log.stem.partition(".")[0]]
+    error = failure(log.stem.partition(".")[2], log.read_text())
+    assert type(error) is kind
+    assert line in str(error)
+    assert error.fix
+
+
+def test_every_kind_of_failure_is_recorded_on_some_engine() -> None:
+    assert {log.stem.partition(".")[0] for log in LOGS} == set(MEANS)
+
+
+@pytest.mark.parametrize(
+    "log", [p for p in LOGS if p.stem.startswith("run.")], ids=lambda p: p.stem
+)
+def test_the_failing_step_is_named_with_what_its_command_said(log: Path) -> None:
+    error = failure("docker", log.read_text())
+    assert "RUN echo first; echo second >&2; cat /nope; exit 3" in error.what
+    assert "first" in error.why
+    assert "second" in error.why
+    assert "FROM" not in error.why
+
+
+@pytest.mark.parametrize(
+    "log", [p for p in LOGS if p.stem.startswith("quote.")], ids=lambda p: p.stem
+)
+def test_a_command_that_only_mentions_an_error_is_not_that_error(log: Path) -> None:
+    text = log.read_text()
+    assert "no space left on device" in text
+    assert type(failure("docker", text)) is BuildError
+
+
+def test_a_wheel_with_another_hash_makes_the_lock_stale() -> None:
+    error = failure("docker", PIP)
+    assert type(error) is StaleError
+    assert error.exit_code == 7
+    # The control: the same step with another complaint is a failed build.
+    other = failure("docker", PIP.replace("DO NOT MATCH THE HASHES", "ARE FINE"))
+    assert type(other) is BuildError
+    assert "pip install --require-hashes" in other.what
+
+
+def test_a_daemon_that_dies_is_the_machines() -> None:
+    # Recorded text of docker 28.5's client when its daemon was killed (2026-12-01).
+    text = "ERROR: failed to build: Unavailable: error reading from server: EOF"
+    assert type(failure("docker", text)) is MachineError

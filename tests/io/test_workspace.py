@@ -1,0 +1,109 @@
+"""The workspace: stages that need not run again, folders that are whole or not there."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from envbuild.errors import InputError, MachineError
+from envbuild.io import files
+from envbuild.io.workspace import Workspace, private_folder, save_folder
+from envbuild.values.image import Image
+
+IMAGE = Image(ref="a/b", config="sha256:1", platform="linux/amd64")
+
+
+def test_a_stage_is_up_to_date_only_with_the_same_inputs_and_its_own_output(tmp_path: Path) -> None:
+    space = Workspace(tmp_path / ".envbuild")
+    assert not space.fresh("image", "sha256:a", "image.json")
+    space.save("image.json", IMAGE)
+    assert not space.fresh("image", "sha256:a", "image.json"), "written, but never stamped"
+    space.stamp("image", "sha256:a", "image.json")
+    assert space.fresh("image", "sha256:a", "image.json")
+    assert not space.fresh("image", "sha256:b", "image.json"), "other inputs"
+    assert not space.fresh("lock", "sha256:a", "image.json"), "another stage"
+    space.path("image.json").write_bytes(b"{}")
+    assert not space.fresh("image", "sha256:a", "image.json"), "the file was changed"
+    space.path("image.json").unlink()
+    assert not space.fresh("image", "sha256:a", "image.json"), "the file is gone"
+
+
+def test_values_come_back_and_absence_is_none(tmp_path: Path) -> None:
+    space = Workspace(tmp_path)
+    assert space.load(Image, "image.json") is None
+    space.save("image.json", IMAGE)
+    assert space.load(Image, "image.json") == IMAGE
+    space.path("image.json").write_text("{nonsense")
+    with pytest.raises(InputError):
+        space.load(Image, "image.json")
+
+
+def test_broken_stamps_make_everything_stale_and_nothing_fails(tmp_path: Path) -> None:
+    space = Workspace(tmp_path)
+    space.save("image.json", IMAGE)
+    space.path("stamps.json").write_text('{"of": "another version"}')
+    assert not space.fresh("image", "x", "image.json")
+    space.stamp("image", "x", "image.json")
+    assert space.fresh("image", "x", "image.json")
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    space = Workspace(tmp_path / "w")
+    other = Workspace(tmp_path / "w")
+    with space.held(), pytest.raises(MachineError, match="another envbuild"), other.held(0.0):
+        pass
+    with space.held(timeout=0.0):
+        assert (tmp_path / "w" / ".gitignore").read_text() == "*\n"
+
+
+def test_a_folder_is_replaced_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "context"
+    save_folder(folder, {"a": b"1", "b/c": b"2"})
+    save_folder(folder, {"a": b"3"})
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == {"a": b"3"}
+    assert [p.name for p in tmp_path.iterdir()] == ["context"]
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    folder = tmp_path / "context"
+    save_folder(folder, {"a": b"1"})
+    with pytest.raises(MachineError):
+        save_folder(folder, {"a": b"2", "a/b": b"a file is no folder"})
+    assert (folder / "a").read_bytes() == b"1"
+    assert [p.name for p in tmp_path.iterdir()] == ["context"]
+
+
+def test_a_private_folder_is_ours_alone_and_gone_afterwards() -> None:
+    with private_folder() as folder:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        (folder / "secret").write_text("x")
+        with private_folder() as other:
+            assert folder.is_dir(), "a living holder's folder stays"
+            assert other != folder
+    assert not folder.exists()
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = (
+        "import os, signal\n"
+        "from envbuild.io.workspace import private_folder\n"
+        "with private_folder() as f:\n"
+        "    (f / 'secret').write_text('x')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert list(tmp_path.glob("*/secret")), "the control: it was left behind"
+    files.write(tmp_path / "envbuild-private-not-a-folder", b"somebody else's file")
+    with private_folder():
+        assert not list(tmp_path.glob("*/secret"))
+    assert [p.name for p in tmp_path.iterdir()] == ["envbuild-private-not-a-folder"]
