@@ -30,9 +30,10 @@ def parse_kernel(text: str) -> int | None:
     >>> parse_kernel("Linux version 4.4.0-22621-Microsoft (Microsoft@Microsoft.com)")
     1
     """
-    if not re.search("microsoft", text, re.IGNORECASE):
+    name = re.search(r"version (\S+-microsoft\S*)", text, re.IGNORECASE)
+    if name is None:
         return None
-    return 1 if re.search(r"version [34]\.\d+\.\d+-\d+-Microsoft", text) else 2
+    return 1 if re.fullmatch(r"[34]\.\d+\.\d+-\d+-Microsoft", name[1]) else 2
 
 
 def _version(look: Look) -> str | None:

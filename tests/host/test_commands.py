@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuild.host import containers
 from envbuild.host.detect import detect
 from envbuild.host.look import Look, run_limited
 from envbuild.io.proc import run
@@ -47,6 +48,29 @@ def test_one_command_is_over_within_the_limit(tmp_path: Path) -> None:
     done = look(tmp_path).run(str(program))
     assert done.timed_out
     assert done.seconds <= 2.0
+
+
+def test_hanging_docker_is_a_fact(tmp_path: Path) -> None:
+    script(tmp_path, "docker", "sleep 60")
+    facts = containers.docker(look(tmp_path), f"{tmp_path}/docker", ())
+    assert (facts.answers, facts.version) == (False, None)
+    assert "no answer in time" in facts.says
+
+
+def test_podman_under_the_name_of_docker(tmp_path: Path) -> None:
+    """Made: the shape of ``podman info --format '{{json .}}'`` (4.3.1, recorded keys)."""
+    script(tmp_path, "docker", """echo '{"host": {"arch": "amd64"}, "version": {}}'""")
+    facts = containers.docker(look(tmp_path), f"{tmp_path}/docker", ())
+    assert not facts.answers
+    assert "podman under the name of docker" in facts.says
+
+
+def test_docker_without_permission(tmp_path: Path) -> None:
+    """Made: what a client prints with ``{{json .}}`` when the socket is not ours (docker 28)."""
+    error = "permission denied while trying to connect to the docker API at unix:///run/docker.sock"
+    script(tmp_path, "docker", f"""echo '{{"ServerErrors": ["{error}"], "ClientInfo": {{}}}}'""")
+    facts = containers.docker(look(tmp_path), f"{tmp_path}/docker", ())
+    assert (facts.answers, facts.says) == (False, error)
 
 
 def test_time_limit_can_be_raised(tmp_path: Path) -> None:

@@ -27,6 +27,20 @@ def test_samples_beside_the_parsers(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kernel", "generation"),
+    [
+        ("Linux version 4.19.104-microsoft-standard (oe-user@oe-host)", 2),
+        ("Linux version 6.6.87.2-microsoft-standard-WSL2+ (me@pc)", 2),
+        ("Linux version 4.4.0-19041-Microsoft (Microsoft@Microsoft.com)", 1),
+        ("Linux version 6.8.0-1031-azure (buildd@lcy02) # built for microsoft azure", None),
+        ("Linux version 6.12.48+deb13-amd64 (debian-kernel@lists.debian.org)", None),
+    ],
+)
+def test_kernels_of_wsl(kernel: str, generation: int | None) -> None:
+    assert wsl.parse_kernel(kernel) == generation
+
+
+@pytest.mark.parametrize(
     ("fields", "expected"),
     [
         ({"ID": "debian", "VERSION_ID": "12"}, "debian12"),
