@@ -389,8 +389,10 @@ MACHINES: dict[str, Machine] = {
         },
     ),
     "docker-two-clients": Machine(
-        "recorded 2026-12-01 on Debian 12: client 28.2.2 without buildx first on PATH, then docker.io 20.10.24",
-        {"/etc/os-release": DEBIAN13},
+        "answers as seen on Debian 12 on 2026-12-01: client 28.2.2 without buildx first on PATH, then docker.io 20.10.24",
+        {
+            "/etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\nID=debian\n'
+        },
         {
             f"/usr/local/bin/docker {INFO}": info(ServerVersion="20.10.24+dfsg1", CDISpecDirs=None),
             "/usr/local/bin/docker buildx version": (
