@@ -15,7 +15,9 @@ from envbuild.io import files
 from envbuild.io.net import Net, ca_bundle
 from envbuild.io.proc import Completed
 from envbuild.io.workspace import private_folder
-from envbuild.lock import archive, ask
+from envbuild.lock import ask
+from envbuild.lock.archive import index, served
+from envbuild.lock.archive import sources as sources
 from envbuild.render import quote, templates
 from envbuild.render.view import DUMMY, add_components, dummy
 from envbuild.values.lock import AptPackage
@@ -78,10 +80,10 @@ def closure(plan: Plan, base: str, platform: str, net: Net, engine: Engine | Non
 
 def _resolve(question: ask.Ask, folder: Path, net: Net) -> Closure:
     """First which suites the base knows, then what it would install from them."""
-    lines = archive.index(_checked(question("list")).out)
+    lines = index(_checked(question("list")).out)
     if net.apt_mirror:
-        lines = archive.served(lines, net.apt_mirror, net)
-        (folder / "sources.list").write_text(archive.sources(lines, net.apt_mirror))
+        lines = served(lines, net.apt_mirror, net)
+        (folder / "sources.list").write_text(sources(lines, net.apt_mirror))
     found = {
         name: AptPackage(name=name, version=version, arch=arch)
         for name, version, arch in _INST.findall(_checked(question("resolve")).out)

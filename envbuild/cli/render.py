@@ -1,0 +1,67 @@
+"""``envbuild render``: write the folder that builds the image without envbuild."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from envbuild.cli import show
+from envbuild.cli.options import OutputFlags, RequestFlags, expand
+from envbuild.errors import InputError
+
+if TYPE_CHECKING:
+    from envbuild.values.lock import Lock
+    from envbuild.values.plan import Plan
+
+_LOCK = "envbuild.lock"
+
+
+@expand
+def command(
+    *,
+    request: RequestFlags,
+    output: OutputFlags,
+    source: Annotated[
+        str | None, typer.Argument(help="Plan file, context folder, or envbuild.yaml.")
+    ] = None,
+    out: Annotated[
+        str, typer.Option("-o", "--output", help="The folder to write: new, empty, or a context.")
+    ] = ".envbuild/context",
+    lock: Annotated[
+        str | None, typer.Option("--lock", help="The lock of this plan; default ./envbuild.lock.")
+    ] = None,
+    no_lock: Annotated[
+        bool, typer.Option("--no-lock", help="Tags and versions as they are on the day.")
+    ] = False,
+) -> int:
+    """Write the folder that builds the image without envbuild."""
+    from envbuild.cli.source import plan_from
+    from envbuild.render.context import render
+    from envbuild.render.folder import save
+
+    plan = plan_from(source, request)
+    context = render(plan, None if no_lock else _lock(plan, source, lock))
+    save(context, Path(out))
+    if output.json:
+        show.json({"folder": out, "digest": context.digest, "bases": list(context.bases)})
+        return 0
+    for file in context.files:
+        show.result(str(Path(out) / file.path))
+    return 0
+
+
+def _lock(plan: "Plan", source: str | None, given: str | None) -> "Lock":
+    """The lock that was named, else the one in the context folder, else the one here."""
+    from envbuild.io import files
+    from envbuild.lock import make
+    from envbuild.values.codec import load
+    from envbuild.values.lock import Lock
+
+    places = [Path(given)] if given else [Path(source or ".") / _LOCK, Path(_LOCK)]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        what = f"there is no {places[-1]}"
+        raise InputError(what, fix="envbuild lock makes it; --no-lock renders without")
+    made = load(Lock, files.read(path), str(path))
+    make.check(made, plan, str(path))
+    return made

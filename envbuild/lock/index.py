@@ -1,0 +1,57 @@
+"""A package index (simple API, JSON or HTML): which files it has of one project."""
+
+import html.parser
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from envbuild.io import http
+from envbuild.io.net import Net
+
+_ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
+
+
+class IndexFile(NamedTuple):
+    """One file of a project and its sha256 in hex."""
+
+    file: str
+    sha256: str
+
+
+def files(url: str, project: str, net: Net) -> tuple[IndexFile, ...]:
+    """The files of a project that have a sha256; none where the index does not know it.
+
+    Args:
+        url: the index, without the project.
+        project: its normalised name.
+        net: CA.
+
+    Raises:
+        MachineError: the index does not answer.
+    """
+    page = f"{url.rstrip('/')}/{project}/"
+    response = http.get(page, net, allow=(404,), headers={"Accept": _ACCEPT})
+    if response.status_code == 404:
+        return ()
+    if "json" in response.headers.get("Content-Type", ""):
+        return tuple(
+            IndexFile(entry["filename"], entry["hashes"]["sha256"])
+            for entry in response.json()["files"]
+            if entry["hashes"].get("sha256")
+        )
+    reader = _Anchors()
+    reader.feed(response.text)
+    return tuple(reader.files)
+
+
+class _Anchors(html.parser.HTMLParser):
+    """Collects ``<a href=".../FILE#sha256=HEX">``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: list[IndexFile] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        address = urlsplit(dict(attrs).get("href") or "")
+        if tag == "a" and address.fragment.startswith("sha256="):
+            name = unquote(address.path.rpartition("/")[2])
+            self.files.append(IndexFile(name, address.fragment.removeprefix("sha256=")))
