@@ -28,5 +28,4 @@ def run_flags(target: Target) -> RunFlags:
 
 
 def _mode(target: Target, engine: str) -> str:
-    modes = dict(target.engine_access).get(engine, ())
-    return modes[0] if modes else target.access
+    return dict(target.engine_access).get(engine, target.access)

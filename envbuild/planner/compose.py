@@ -73,6 +73,8 @@ def host_compiler(table: Table, target: Target, place: Place) -> HostCompiler | 
     if place.kind == "framework":
         os = table.os_of(place)
         return HostCompiler(name="gcc", version=str(os.gcc)) if os and os.gcc else None
+    if place.kind == "nvrtc":
+        return None
     toolkit = table.toolkits.get(place.cuda)
     gcc = gcc_for(table, place, target)
     return HostCompiler(
@@ -149,6 +151,7 @@ def apt(table: Table, target: Target, choice: Choice, python: bool) -> tuple[str
     elif isinstance(row, Repository) and row.kind == "apt":
         major, minor = numbers(place.cuda)[:2]
         found.append(row.package.format(major=major, minor=minor))
+    # Triton and torch.compile call a C compiler when they run.
     runtime_compiler = choice.build is not None and choice.build.triton is not None
     if not isinstance(row, DistroToolkit) and (place.kind == "compiler" or runtime_compiler):
         gcc = gcc_for(table, place, target) if place.kind == "compiler" else os.gcc

@@ -2,20 +2,21 @@
 
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices
 from envbuild.planner import drivers
+from envbuild.planner.cards import asked_cards, unknown
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Card, Platform, Target, Wanted
-from envbuild.values.host import Gpu, Host
+from envbuild.values.host import Host
 from envbuild.values.plan import Provenance
 from envbuild.values.request import Request
 
 if TYPE_CHECKING:
-    from envbuild.matrix.model import JetsonRow, Product
+    from envbuild.matrix.model import JetsonRow
 
 _ARCHES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 _MOST = 64  # entries of one list; more is a mistake, and a search over subsets would not end
@@ -49,12 +50,16 @@ class _Resolver:
     def target(self) -> Target:
         """All facts together."""
         request, host, table = self.request, self.host, self.table
-        cards = self._cards()
+        cards, origin = asked_cards(request, host, table)
+        named = "all" if "all" in request.cc else ",".join(dict.fromkeys(c.cc for c in cards))
+        if named:
+            self._note("cc", named, origin or self.seen)
         platform, arch, l4t = self._platform(cards)
         driver, level, module = self._driver(platform, l4t)
         torch, packages = self._packages()
         where = request.where or "image"
         base = self._os(request.base_os)
+        here = base or (host.os.id if host is not None else None)
         engines = _engines(host)
         return Target(
             cards=cards,
@@ -66,14 +71,14 @@ class _Resolver:
             torch=torch,
             packages=packages,
             features=self._features(),
-            base_os=base,
+            base_os=base if where == "image" else None,
             arch=arch,
             platform=platform,
             l4t=l4t,
             glibc=self._version("glibc", request.glibc, host.os.glibc if host else None),
             gcc=self._version("gcc", request.gcc, _gcc(host)),
             python=_python(host) if where == "host" else None,
-            host_os=(base if where == "host" else None) or (host.os.id if host else None),
+            host_os=here if where == "host" else None,
             where=where,
             flavour=request.flavour,
             source=request.toolkit_source,
@@ -89,101 +94,14 @@ class _Resolver:
     def _note(self, fact: str, value: str, origin: str) -> None:
         self.facts.append(Provenance(fact=fact, value=value, origin=origin))
 
-    def _cards(self) -> tuple[Card, ...]:
-        request = self.request
-        if "all" in request.cc:
-            if len(request.cc) > 1 or request.gpus:
-                what = "--cc all stands for every target and takes no other cc or GPU beside it"
-                raise InputError(what, fix="give --cc all alone, or list the cc")
-            self._note("cc", "all", "flag")
-            return ()
-        cards = [Card(cc=self._cc(text, "--cc")) for text in request.cc]
-        cards += [self._product(text) for text in request.gpus]
-        if not cards and self.host is not None:
-            cards = [card for gpu in self.host.gpus if (card := self._detected(gpu)) is not None]
-            origin = self.seen
-        else:
-            origin = "flag"
-        unique = tuple(sorted(dict.fromkeys(cards), key=lambda c: (numbers(c.cc), c.name or "")))
-        if unique:
-            self._note("cc", ",".join(dict.fromkeys(c.cc for c in unique)), origin)
-        return unique
-
-    def _cc(self, text: str, flag: str) -> str:
-        """``6.1``, ``61`` or ``sm_61`` as ``6.1``, if the matrices know it."""
-        known = self.table.capabilities
-        match = re.fullmatch(
-            r"(?:sm_|compute_)?(\d{1,2})\.?(\d)([af]?)", text.strip().lower(), re.ASCII
-        )
-        what = f"{flag} {text[:40]!r} is not a compute capability of these matrices"
-        if match is None:
-            fix = "write it like 6.1, 61 or sm_61; `envbuild detect` reads it from this machine"
-            raise InputError(what, fix=fix)
-        target = match[1] + match[2]
-        row = next((c for c in known.values() if target in (c.target, *c.aliases)), None)
-        if row is None:
-            near = sorted(known, key=lambda c: abs(_tenths(c) - int(target)))[:3]
-            raise InputError(what, fix=f"nearest: {', '.join(sorted(near, key=numbers))}")
-        if match[3]:
-            fix = f"--cc {row.cc} --feature arch-specific plans such a target"
-            raise InputError(f"{flag} {text} is a target, not a compute capability", fix=fix)
-        return row.cc
-
-    def _product(self, text: str) -> Card:
-        from envbuild.matrix import names
-
-        rows = names.product(text)
-        ccs = names.ccs(rows)
-        if len(ccs) != 1:
-            dies = "; ".join(f"{cc} ({die})" for row in rows for die, cc in row.by_die)
-            what = f"--gpu {text!r} is not one chip: {dies or ' or '.join(ccs)}"
-            fix = "give --cc; `nvidia-smi --query-gpu=compute_cap --format=csv` reads it"
-            raise InputError(what, fix=fix)
-        return self._card(ccs[0], rows)
-
-    def _card(self, cc: str, rows: "tuple[Product, ...]") -> Card:
-        if cc not in self.table.capabilities:
-            what = f"{rows[0].name} is cc {cc}, which these matrices do not know"
-            raise InputError(what, fix="give --cc, or add the row with ENVBUILD_MATRICES")
-        row = rows[0]
-        one = len(rows) == 1
-        return Card(
-            cc=cc,
-            name=row.name,
-            brand=row.brand or None if one else None,
-            tensor_cores=row.tensor_cores if one else None,
-            forward_compat=row.forward_compat if one else None,
-            first_driver=row.first_driver if one else None,
-        )
-
-    def _detected(self, gpu: Gpu) -> Card | None:
-        """A GPU of the machine: its measured cc wins over its PCI id, that over its name."""
-        from envbuild.matrix import names
-
-        rows: tuple[Product, ...] = ()
-        if gpu.name:
-            try:
-                rows = names.product(gpu.name)
-            except InputError:
-                rows = ()
-        die = names.die_of_pci(gpu.pci_id) if gpu.pci_id else None
-        ccs = names.ccs(rows) if rows else ()
-        cc = gpu.cc or (die.cc if die else None) or (ccs[0] if len(ccs) == 1 else None)
-        if cc is None:
-            return None
-        fitting = tuple(row for row in rows if row.cc in {None, cc})
-        if not fitting or cc not in self.table.capabilities:
-            return Card(cc=self._cc(cc, "the GPU's cc"), name=gpu.name)
-        return self._card(cc, fitting)
-
     def _platform(self, cards: tuple[Card, ...]) -> tuple[Platform, str, str | None]:
         text, arch_text = self.request.platform, self.request.arch
         if text is not None and "/" in text:
             text, _, arch_text = text.partition("/")
         if arch_text is not None and arch_text not in _ARCHES:
-            _unknown("--arch", arch_text, tuple(_ARCHES))
+            unknown("--arch", arch_text, tuple(_ARCHES))
         if text not in {None, "linux", "wsl2", "jetson"}:
-            _unknown("--platform", text or "", ("linux", "wsl2", "jetson", "linux/arm64"))
+            unknown("--platform", text or "", ("linux", "wsl2", "jetson", "linux/arm64"))
         parts = [c for c in cards if self.table.capability(c.cc).tegra]
         l4t = self.request.l4t
         if text is None and self.host is not None:
@@ -221,9 +139,8 @@ class _Resolver:
             ccs = {c.cc for c in cards}
             fit = [r for r in rows if ccs <= set(r.cc)] or rows
             if not fit:
-                raise InputError(
-                    "these matrices have no Jetson rows", fix="add them with ENVBUILD_MATRICES"
-                )
+                what = "these matrices have no Jetson rows"
+                raise InputError(what, fix="add them with ENVBUILD_MATRICES")
             self._note("l4t", fit[0].l4t, "default")
             return fit[0]
         match = re.fullmatch(r"[rR]?(\d{2}(?:\.\d{1,2}){0,2})", text.strip(), re.ASCII)
@@ -281,7 +198,7 @@ class _Resolver:
             if name not in self.table.packages:
                 known = (*self.table.packages, "torch")
                 if get_close_matches(name, known, 1, 0.75):
-                    _unknown("--with", name, known)
+                    unknown("--with", name, known)
             others.append(Wanted(name=name, range=range))
         return torch, tuple(dict.fromkeys(others))
 
@@ -291,7 +208,7 @@ class _Resolver:
             name = text.strip().lower().replace("_", "-").replace(" ", "-")
             row = self.table.features.get(name)
             if row is None and name != "extension":
-                _unknown("--feature", text, ("extension", *self.table.features))
+                unknown("--feature", text, ("extension", *self.table.features))
             found.append(row.name if row is not None else name)
         return tuple(dict.fromkeys(found))
 
@@ -303,7 +220,7 @@ class _Resolver:
         ids |= {tag.os: tag.os for tag in self.table.matrices.images}
         name = re.sub(r"[\s:_-]+", "", text.lower())
         if name not in ids:
-            _unknown("--base-os", text, tuple(ids))
+            unknown("--base-os", text, tuple(ids))
         return ids[name]
 
     def _version(self, fact: str, flag: str | None, here: str | None) -> str | None:
@@ -327,17 +244,6 @@ def _limits(request: Request) -> None:
         if len(values) > _MOST:
             what = f"{flag} is given {len(values)} times; at most {_MOST} make one plan"
             raise InputError(what, fix="ask for fewer at once")
-
-
-def _unknown(flag: str, text: str, known: tuple[str, ...]) -> NoReturn:
-    near = get_close_matches(text.strip().lower()[:60], known, 3, 0.5)
-    fix = f"nearest: {', '.join(near)}" if near else f"one of {', '.join(sorted(set(known)))}"
-    raise InputError(f"{flag} {text[:60]!r} is not known", fix=fix)
-
-
-def _tenths(cc: str) -> int:
-    major, minor = numbers(cc)
-    return major * 10 + minor
 
 
 def _date(text: str | None) -> str | None:
@@ -364,15 +270,18 @@ def _python(host: Host | None) -> str | None:
     return ".".join(host.python.version.split(".")[:2])
 
 
-def _engines(host: Host | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _engines(host: Host | None) -> tuple[tuple[str, str], ...]:
+    """The access mode of each engine that answers, where the machine has one."""
     if host is None:
         return ()
-    return tuple((e.name, e.access) for e in host.engines if e.answers)
+    from envbuild.host.access import best_access
+
+    modes = [(e.name, best_access(host, e.name)) for e in host.engines if e.answers]
+    return tuple((name, mode) for name, mode in modes if mode != "none")
 
 
-def _access(engines: tuple[tuple[str, tuple[str, ...]], ...], platform: Platform) -> str:
-    """The mode of the first engine that offers one; where none is known, what the platform wants."""
-    for _, modes in engines:
-        if modes:
-            return modes[0]
-    return "nvidia-runtime" if platform == "jetson-l4t" else "cdi"
+def _access(engines: tuple[tuple[str, str], ...], platform: Platform) -> str:
+    """The mode of the first engine that has one; where none is known, what the platform wants."""
+    for _, mode in engines:
+        return mode
+    return "nvidia-runtime" if platform.startswith("jetson") else "cdi"

@@ -26,6 +26,8 @@ from envbuild.values.request import Source
 SOURCES: tuple[Source, ...] = ("image", "wheels", "distro", "apt", "redist", "conda")
 """Order of preference: what a registry serves ready, then what builds without a network host."""
 
+Kind = Literal["compiler", "nvrtc", "framework"]
+
 RENDERED: tuple[Source, ...] = ("image", "wheels", "distro")
 """Sources that a build context is written for."""
 
@@ -61,7 +63,8 @@ class Place(NamedTuple):
     Attributes:
         cuda: minor release, ``12.9``; ``release`` is as exact as the source is known.
         os: None = this machine (``where: host``).
-        kind: ``compiler`` has nvcc, ``framework`` is a plain OS to which wheels bring CUDA.
+        kind: ``compiler`` has nvcc, ``nvrtc`` compiles device code alone, ``framework`` is a plain
+            OS to which wheels bring CUDA.
         row: what proves it; ``key`` names that row.
     """
 
@@ -69,7 +72,7 @@ class Place(NamedTuple):
     release: str
     source: Source
     os: str | None
-    kind: Literal["compiler", "framework"]
+    kind: Kind
     arches: tuple[Arch, ...]
     row: Row
     key: str
@@ -221,11 +224,9 @@ def _distro(row: DistroToolkit, where: str | None) -> Place:
 
 def _wheels(rows: tuple[WheelToolkit, ...], plain: list[Os]) -> Iterable[Place]:
     for row in rows:
-        if row.nvcc:
-            for where in (*(o.id for o in plain), None):
-                yield Place(
-                    row.cuda, row.release, "wheels", where, "compiler", row.arches, row, row.release
-                )
+        kind: Kind = "compiler" if row.nvcc else "nvrtc"
+        for where in (*(o.id for o in plain), None):
+            yield Place(row.cuda, row.release, "wheels", where, kind, row.arches, row, row.release)
 
 
 def _repositories(matrices: Matrices, plain: list[Os]) -> Iterable[Place]:

@@ -7,6 +7,9 @@ from envbuild.values.codec import Value, replace
 from envbuild.values.plan import Provenance
 from envbuild.values.request import Flavour, Request, Source, Where
 
+COMPILED = frozenset({"extension", "arch-specific"})
+"""Features that mean: something is compiled for the GPU, also beside a framework."""
+
 Platform = Literal["linux", "sbsa", "wsl2", "jetson-l4t", "jetson-sbsa"]
 
 
@@ -45,7 +48,9 @@ class Target(Value):
         glibc, gcc, python: of this machine; they count for ``where: host`` alone.
         l4t: the row of `jetson.yaml` that fits, by its key.
         access: GPU access mode of the engine, ``cdi`` where none is known.
-        engine_access: (engine, access modes) of each engine that answers.
+        engine_access: (engine, access mode) of each engine that answers.
+        device_code: NVRTC will do where no nvcc is to be had (the local engine).
+        arch: None = any, in the search for conflicts alone.
         declared: nothing on this machine was looked at.
     """
 
@@ -59,7 +64,7 @@ class Target(Value):
     packages: tuple[Wanted, ...] = ()
     features: tuple[str, ...] = ()
     base_os: str | None = None
-    arch: str = "x86_64"
+    arch: str | None = "x86_64"
     platform: Platform = "linux"
     l4t: str | None = None
     glibc: str | None = None
@@ -71,8 +76,9 @@ class Target(Value):
     source: Source | None = None
     as_of: str = ""
     split: bool = False
+    device_code: bool = False
     access: str = "cdi"
-    engine_access: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    engine_access: tuple[tuple[str, str], ...] = ()
     declared: bool = True
     request: Request = Request()
     provenance: tuple[Provenance, ...] = ()
@@ -85,9 +91,11 @@ class Target(Value):
     @property
     def needs_compiler(self) -> bool:
         """Something is compiled for the GPU: the image (or host) must have nvcc."""
+        if COMPILED & set(self.features):
+            return True
         if self.flavour is not None and self.where == "image":
             return self.flavour == "devel"
-        return self.torch is None or bool({"extension", "arch-specific"} & set(self.features))
+        return self.torch is None
 
     @property
     def image_flavour(self) -> Flavour:
@@ -121,6 +129,12 @@ def parts(target: Target) -> tuple[Part, ...]:
     found += [_fact("cards", cc, _card_says(target, cc)) for cc in target.cc]
     if target.driver is not None:
         found.append(_fact("driver", target.driver, f"driver {target.driver}"))
+    if target.l4t is not None:
+        found.append(_fact("l4t", target.l4t, f"L4T {target.l4t}"))
+    if target.arch == "aarch64":
+        found.append(_fact("arch", "aarch64", "an aarch64 machine"))
+    if target.where == "host" and target.glibc is not None:
+        found.append(_fact("glibc", target.glibc, f"glibc {target.glibc}"))
     return tuple(found)
 
 
@@ -140,6 +154,8 @@ def _change(target: Target, part: Part) -> dict[str, object]:
         return {"features": tuple(f for f in target.features if f != part.value)}
     if part.field == "driver":
         return {"driver": None, "driver_cuda": None, "module": None}
+    if part.field == "l4t":
+        return {"l4t": None, "platform": "linux", "driver_cuda": None}
     return {part.field: "image" if part.field == "where" else None}
 
 

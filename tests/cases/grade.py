@@ -89,7 +89,7 @@ def _grade(plan: dict[str, Any], code: int, want: dict[str, Any]) -> Iterator[st
             yield f"{key}: {value} against {_value(plan, key)!r}"
 
 
-def _met(plan: dict[str, Any], key: str, value: Any) -> bool:
+def _met(plan: dict[str, Any], key: str, value: Any) -> bool:  # noqa: ANN401 - YAML
     everything = json.dumps(plan, ensure_ascii=False)
     text = {"says_any": any, "says_all": all}
     if key in text:
@@ -113,7 +113,7 @@ def _met(plan: dict[str, Any], key: str, value: Any) -> bool:
     return _compare(plan, key, value)
 
 
-def _compare(plan: dict[str, Any], key: str, value: Any) -> bool:
+def _compare(plan: dict[str, Any], key: str, value: Any) -> bool:  # noqa: ANN401 - YAML
     base, _, kind = key.rpartition("_")
     kinds = {"in", "not", "range", "match"}
     have = _value(plan, key)
@@ -133,7 +133,7 @@ def _compare(plan: dict[str, Any], key: str, value: Any) -> bool:
     return version(str(have), str(value)) if is_version else plain(have) == plain(value)
 
 
-def _value(plan: dict[str, Any], key: str) -> Any:
+def _value(plan: dict[str, Any], key: str) -> Any:  # noqa: ANN401 - JSON
     base = re.sub(r"_(in|not|range|match)$", "", key)
     torch = plan["torch"] or {}
     drivers = [d["min"] for d in plan["driver"] if d["min"]]

@@ -10,7 +10,7 @@ NOTES = (
     toolkit.no_cc,
     toolkit.why_this,
     toolkit.source_taken,
-    toolkit.wheels_for_old,
+    toolkit.wheels_without_nvcc,
     toolkit.ptx_left_out,
     toolkit.arch_specific,
     driver.last_branch,

@@ -72,19 +72,20 @@ def source_taken(chosen: Chosen) -> Iterator[Finding]:
     yield note("image-missing", "info", says, place.cite)
 
 
-def wheels_for_old(chosen: Chosen) -> Iterator[Finding]:
-    """Wheels were asked for and have no compiler for this toolkit: every other way by name."""
+def wheels_without_nvcc(chosen: Chosen) -> Iterator[Finding]:
+    """Wheels were asked for and hold no compiler for this toolkit: every other way by name."""
     target, table, place = chosen.target, chosen.table, chosen.choice.place
-    if target.source != "wheels" or place.source == "wheels":
-        return
     row = next((w for w in table.matrices.wheels if w.cuda == place.cuda), None)
-    if row is None or row.nvcc:
+    if row is None or row.nvcc or place.kind == "framework":
         return
-    alive = chosen.choice.alive
-    ways = [str(s) for s, mask in table.of_source.items() if s != "wheels" and alive & mask]
+    if place.kind != "nvrtc" and target.source != "wheels":
+        return
+    with_nvcc = chosen.choice.alive & table.of_kind["compiler"]
+    ways = [str(s) for s, mask in table.of_source.items() if with_nvcc & mask]
+    ways += ["a container (--where image)"] if target.where == "host" else []
     says = (
         f"the wheels of CUDA {row.cuda} have no nvcc, only NVRTC for device code; "
-        f"ways with a compiler: {', '.join(ways)}"
+        f"ways with a compiler: {', '.join(ways) or 'none'}"
     )
     yield note("wheels-without-nvcc", "warn", says, cite(row, row.release))
 

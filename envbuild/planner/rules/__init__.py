@@ -16,7 +16,8 @@ from envbuild.planner.rules import (
 
 HARD = (
     platforms.on_this_side,
-    torch.brings_cuda,
+    platforms.flavour_compiles,
+    torch.compiler_wanted,
     driver.driver_drives_card,
     platforms.card_arch,
     targets.feature_in_hardware,
@@ -41,6 +42,7 @@ BUILDS = (torch.torch_arch, torch.torch_version, torch.torch_code)
 BEFORE = (
     driver.jit_on_driver,
     wishes.source_asked_for,
+    wishes.whole_programs,
     wishes.source_rendered,
     images.tag_starts,
     images.tag_kept,

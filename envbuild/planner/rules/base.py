@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from envbuild.planner.table import Table
+from envbuild.planner.table import Kind, Table
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
@@ -18,14 +18,14 @@ class Rule(NamedTuple):
 
     Attributes:
         reads: the fields of the target that it looks at; equal fields, equal verdicts.
-        compiling: it binds only places with nvcc, not those to which wheels bring CUDA.
+        binds: kinds of places that it can speak against.
     """
 
     id: str
     axis: Axis
     reads: tuple[str, ...]
     judge: Judge
-    compiling: bool = False
+    binds: tuple[Kind, ...]
 
 
 class Verdict(NamedTuple):
@@ -35,11 +35,16 @@ class Verdict(NamedTuple):
     says: dict[int, Finding]
 
 
-def rule(axis: Axis, *reads: str, compiling: bool = False) -> Callable[[Judge], Rule]:
+ALL: tuple[Kind, ...] = ("compiler", "nvrtc", "framework")
+DEVICE_CODE: tuple[Kind, ...] = ("compiler", "nvrtc")
+NVCC: tuple[Kind, ...] = ("compiler",)
+
+
+def rule(axis: Axis, *reads: str, binds: tuple[Kind, ...] = ALL) -> Callable[[Judge], Rule]:
     """Make a Rule of a function; its id is the function's name."""
 
     def make(judge: Judge) -> Rule:
-        return Rule(judge.__name__.replace("_", "-"), axis, reads, judge, compiling)
+        return Rule(judge.__name__.replace("_", "-"), axis, reads, judge, binds)
 
     return make
 
@@ -73,7 +78,7 @@ def _judge(rule: Rule, table: Table, target: Target) -> Verdict:
     if rule.axis == "toolkit":
         rows = {cuda: rule.judge(table, row, target) for cuda, row in table.toolkits.items()}
     for i, place in enumerate(table.places):
-        if rule.compiling and place.kind == "framework":
+        if place.kind not in rule.binds:
             continue
         finding = rows.get(place.cuda) if rows else rule.judge(table, place, target)
         if finding is not None:
@@ -110,6 +115,12 @@ def about(cuda: str, says: str) -> str:
 def without_name(cuda: str, says: str) -> str:
     """The sentence of `about`, so that equal reasons of several toolkits are equal texts."""
     return says.removeprefix(f"CUDA {cuda}: ")
+
+
+def some(names: list[str]) -> str:
+    """The first three of a list, and how many more there are."""
+    more = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def error(id: str, says: str, source: str, why: str = "") -> Finding:

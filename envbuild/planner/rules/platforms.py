@@ -2,9 +2,9 @@
 
 from envbuild.matrix.model import DistroToolkit, JetsonRow, Repository, Toolkit
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.base import about, error, rule
+from envbuild.planner.rules.base import about, error, rule, some
 from envbuild.planner.table import Place, Table, cite
-from envbuild.planner.target import Target
+from envbuild.planner.target import COMPILED, Target
 from envbuild.values.finding import Finding
 
 
@@ -39,16 +39,29 @@ def base_os(table: Table, place: Place, target: Target) -> Finding | None:
     """The base system that was asked for."""
     if target.base_os is None or place.os in {target.base_os, None}:
         return None
-    there = ", ".join(table.bases[place.cuda, place.source])
+    there = some(table.bases[place.cuda, place.source])
     says = f"not on {target.base_os}: {place.source} has it on {there}"
     return error("base-os", about(place.cuda, says), place.cite)
+
+
+@rule("place", "flavour", "features", "where")
+def flavour_compiles(table: Table, place: Place, target: Target) -> Finding | None:
+    """What is to be compiled in the image needs its devel flavour."""
+    del table
+    compiled = COMPILED & set(target.features)
+    if not compiled or target.flavour in {None, "devel"} or target.where == "host":
+        return None
+    says = (
+        f"--feature {min(compiled)} compiles for the GPU: the {target.flavour} flavour has no nvcc"
+    )
+    return error("flavour", says, place.cite)
 
 
 @rule("place", "arch")
 def place_arch(table: Table, place: Place, target: Target) -> Finding | None:
     """The CPU architecture."""
     del table
-    if target.arch in place.arches:
+    if target.arch is None or target.arch in place.arches:
         return None
     says = f"{place.source} has it for {', '.join(place.arches)}, not for {target.arch}"
     return error("arch", about(place.cuda, says), place.cite)
@@ -60,7 +73,7 @@ def card_arch(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     del toolkit
     for cc in target.cc:
         row = table.capability(cc)
-        if row.cpu is not None and row.cpu != target.arch:
+        if target.arch is not None and row.cpu not in {None, target.arch}:
             says = f"cc {cc} ({row.arch}) comes with an {row.cpu} CPU, not {target.arch}"
             return error("card-arch", says, cite(row, cc))
     return None

@@ -5,7 +5,7 @@ from functools import lru_cache
 from envbuild.matrix.model import Capability, TorchBuild, TritonBuild
 from envbuild.planner.gencode import runs_on
 from envbuild.planner.ranges import numbers, parse
-from envbuild.planner.rules.base import error, rule
+from envbuild.planner.rules.base import about, error, rule
 from envbuild.planner.table import Place, Table, cite
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
@@ -32,7 +32,7 @@ def torch_version(table: Table, build: TorchBuild, target: Target) -> Finding | 
 def torch_arch(table: Table, build: TorchBuild, target: Target) -> Finding | None:
     """Builds for the CPU architecture."""
     del table
-    if build.arch == target.arch:
+    if target.arch in {None, build.arch}:
         return None
     return error("torch-arch", f"this build is for {build.arch}", cite(build, key(build)))
 
@@ -94,13 +94,16 @@ def triton_of(table: Table, version: str) -> TritonBuild | None:
     return next((t for t in table.triton if numbers(t.triton) <= at), None)
 
 
-@rule("place", "torch", "needs_compiler")
-def brings_cuda(table: Table, place: Place, target: Target) -> Finding | None:
-    """Framework wheels bring CUDA: a plain system will do, unless something is compiled."""
+@rule("place", "torch", "needs_compiler", "device_code", "where")
+def compiler_wanted(table: Table, place: Place, target: Target) -> Finding | None:
+    """A compiler, unless framework wheels bring all that runs, or device code will do."""
     del table
     if place.kind == "framework" and (target.torch is None or target.needs_compiler):
-        says = f"framework wheels on {place.os or 'this machine'} bring no compiler for the GPU"
-        return error("framework-only", says, place.cite)
+        return error("no-compiler", "framework wheels bring no compiler for the GPU", place.cite)
+    enough = target.device_code or target.where == "host"
+    if place.kind == "nvrtc" and (target.torch is not None or not enough):
+        says = about(place.cuda, "its wheels have no nvcc, only NVRTC for device code")
+        return error("no-compiler", says, place.cite)
     return None
 
 

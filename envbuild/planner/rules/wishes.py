@@ -1,7 +1,7 @@
 """What the user would like: toolkit range, source, what is still maintained."""
 
 from envbuild.matrix.model import Toolkit
-from envbuild.planner.rules.base import about, error, rule
+from envbuild.planner.rules.base import about, error, rule, some
 from envbuild.planner.table import RENDERED, Place, Table, cite
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
@@ -20,11 +20,23 @@ def cuda_range(table: Table, place: Place, target: Target) -> Finding | None:
 @rule("place", "source")
 def source_asked_for(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: the toolkit source that was asked for."""
-    del table
     if target.source in {None, place.source}:
         return None
     says = f"--toolkit-source {target.source} cannot serve this request: {place.source} is taken"
+    bases = table.bases.get((place.cuda, target.source or ""), [])
+    if bases and place.os not in bases:
+        says += f"; {target.source} has CUDA {place.cuda} on {some(bases)}"
     return Finding(id="toolkit-source", severity="warn", says=says, source=place.cite)
+
+
+@rule("place")
+def whole_programs(table: Table, place: Place, target: Target) -> Finding | None:
+    """Preferred: nvcc, which compiles whole programs, before NVRTC, which compiles kernels."""
+    del table, target
+    if place.kind != "nvrtc":
+        return None
+    says = f"the wheels of CUDA {place.cuda} have no nvcc: NVRTC compiles device code alone"
+    return Finding(id="device-code-only", severity="info", says=says, source=place.cite)
 
 
 @rule("place", "where")

@@ -1,0 +1,131 @@
+"""The GPUs that are asked for, or that a machine holds, as cards of the target."""
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NoReturn
+
+from envbuild.errors import InputError
+from envbuild.planner.ranges import numbers
+from envbuild.planner.table import Table
+from envbuild.planner.target import Card
+from envbuild.values.host import Gpu, Host
+from envbuild.values.request import Request
+
+if TYPE_CHECKING:
+    from envbuild.matrix.model import Product
+
+_CC = re.compile(r"(?:sm_|compute_)?(\d{1,2})\.?(\d)?([af]?)", re.ASCII)
+
+
+def asked_cards(request: Request, host: Host | None, table: Table) -> tuple[tuple[Card, ...], str]:
+    """The cards by ascending cc, and ``flag`` where flags named them, else the empty text.
+
+    Raises:
+        InputError: a cc or a name that the matrices do not know, or that is several chips.
+    """
+    if "all" in request.cc:
+        if len(request.cc) > 1 or request.gpus:
+            what = "--cc all stands for every target and takes no other cc or GPU beside it"
+            raise InputError(what, fix="give --cc all alone, or list the cc")
+        return (), "flag"
+    cards = [Card(cc=known_cc(text, "--cc", table)) for text in request.cc]
+    cards += [_product(text, table) for text in request.gpus]
+    origin = "flag" if cards else ""
+    if not cards and host is not None:
+        cards = [card for gpu in host.gpus if (card := _detected(gpu, table)) is not None]
+    unique = dict.fromkeys(cards)
+    return tuple(sorted(unique, key=lambda c: (numbers(c.cc), c.name or ""))), origin
+
+
+def known_cc(text: str, flag: str, table: Table) -> str:
+    """``6.1``, ``61`` or ``sm_61`` as ``6.1``, if the matrices know it.
+
+    Raises:
+        InputError: they do not; names the nearest.
+    """
+    known = table.capabilities
+    match = _CC.fullmatch(text.strip().lower())
+    what = f"{flag} {text[:40]!r} is not a compute capability of these matrices"
+    if match is None:
+        fix = "write it like 6.1, 61 or sm_61; `envbuild detect` reads it from this machine"
+        raise InputError(what, fix=fix)
+    target = match[1] + (match[2] or "")
+    row = next((c for c in known.values() if target in (c.target, *c.aliases)), None)
+    if row is None:
+        raise InputError(what, fix=f"nearest: {', '.join(_nearest(target, list(known)))}")
+    if match[3]:
+        fix = f"--cc {row.cc} --feature arch-specific plans such a target"
+        what = f"{flag} {text} is a target, not a compute capability"
+        raise InputError(what, fix=fix)
+    return row.cc
+
+
+def _nearest(target: str, known: list[str]) -> list[str]:
+    """The nearest as a number (9.9 for 99) and those that begin alike, ascending."""
+    at = int(target) if len(target) > 1 else int(target) * 10
+    by_size = sorted(known, key=lambda cc: abs(int(cc.replace(".", "")) - at))[:3]
+    alike = [cc for cc in known if cc[0] == target[0] and len(cc) == 3][:3]
+    return sorted({*by_size, *alike}, key=numbers)
+
+
+def _product(text: str, table: Table) -> Card:
+    from envbuild.matrix import names
+
+    rows = names.product(text)
+    ccs = names.ccs(rows)
+    if len(ccs) != 1:
+        dies = "; ".join(f"{cc} ({die})" for row in rows for die, cc in row.by_die)
+        what = f"--gpu {text!r} is not one chip: {dies or ' or '.join(ccs)}"
+        fix = "give --cc; `nvidia-smi --query-gpu=compute_cap --format=csv` reads it"
+        raise InputError(what, fix=fix)
+    if ccs[0] not in table.capabilities:
+        what = f"{rows[0].name} is cc {ccs[0]}, which these matrices do not know"
+        raise InputError(what, fix="give --cc, or add the row with ENVBUILD_MATRICES")
+    return _card(ccs[0], rows)
+
+
+def _card(cc: str, rows: "tuple[Product, ...]") -> Card:
+    """What the rows agree on; several products of one name agree on little but the cc."""
+    row = rows[0]
+    if len(rows) > 1:
+        return Card(cc=cc, name=row.name)
+    return Card(
+        cc=cc,
+        name=row.name,
+        brand=row.brand or None,
+        tensor_cores=row.tensor_cores,
+        forward_compat=row.forward_compat,
+        first_driver=row.first_driver,
+    )
+
+
+def _detected(gpu: Gpu, table: Table) -> Card | None:
+    """A GPU of a machine: its measured cc wins over its PCI id, that over its name."""
+    from envbuild.matrix import names
+
+    rows: tuple[Product, ...] = ()
+    if gpu.name:
+        try:
+            rows = names.product(gpu.name)
+        except InputError:
+            rows = ()
+    die = names.die_of_pci(gpu.pci_id) if gpu.pci_id else None
+    ccs = names.ccs(rows) if rows else ()
+    cc = gpu.cc or (die.cc if die else None) or (ccs[0] if len(ccs) == 1 else None)
+    if cc is None:
+        return None
+    cc = known_cc(cc, "the GPU's cc", table)
+    fitting = tuple(row for row in rows if row.cc in {None, cc})
+    return _card(cc, fitting) if fitting else Card(cc=cc, name=gpu.name)
+
+
+def unknown(flag: str, text: str, known: tuple[str, ...]) -> NoReturn:
+    """A word outside its list.
+
+    Raises:
+        InputError: always; offers the nearest words, else all.
+    """
+    near = get_close_matches(text.strip().lower()[:60], known, 3, 0.5)
+    fix = f"nearest: {', '.join(near)}" if near else f"one of {', '.join(sorted(set(known)))}"
+    what = f"{flag} {text[:60]!r} is not known"
+    raise InputError(what, fix=fix)
