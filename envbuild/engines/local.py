@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from envbuild.engines import native, prefix, toolkits, tree, wheels
+from envbuild.engines import device, native, prefix, toolkits, tree, wheels
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.common import show_progress
 from envbuild.errors import BuildError, InputError, MachineError, StaleError
@@ -26,14 +26,6 @@ from envbuild.values.host import EngineFacts
 from envbuild.values.image import BuildContext, Image
 from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
-
-_NO_NVCC = (
-    "wheels hold nvcc from CUDA 13.0 on, and 13.x compiles nothing below 7.5: this prefix compiles "
-    "device code only, with NVRTC. A whole compiler for this cc: docker or podman with "
-    "--toolkit-source image (12.9 and older) or --toolkit-source distro (Debian's 11.8 or 12.4), "
-    "or a toolkit up to 12.9 installed here (the vendor's archives, conda): it is then found "
-    "through CUDA_HOME"
-)
 
 
 class Record(Value):
@@ -180,7 +172,9 @@ class LocalEngine:
         self._check_promise(image, compiler, plan)
         files.write(self._path(ref), dump(Record(image=image, files=listing)))
         if compiler == "nvrtc":
-            self.say(f"note      {_NO_NVCC}")
+            self.say(f"note      {device.NO_NVCC}")
+            for step in device.WAYS:
+                self.say(f"          {step.why}: {step.text}")
         return image
 
     def _check_promise(self, image: Image, compiler: str, plan: Plan) -> None:

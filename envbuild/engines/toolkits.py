@@ -87,7 +87,7 @@ def misfit(toolkit: Toolkit, plan: Plan) -> str | None:
         return f"it does not compile {', '.join(missing)}"
     if plan.cuda is None:
         return "the plan names no toolkit"
-    if _numbers(toolkit.cuda) > _numbers(plan.cuda)[:2]:
+    if numbers(toolkit.cuda) > numbers(plan.cuda)[:2]:
         return f"it is newer than the planned {plan.cuda}"
     wanted = plan.request.cuda
     if wanted and not in_range(toolkit.cuda, wanted):
@@ -108,8 +108,8 @@ def in_range(cuda: str, wanted: str) -> bool:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     if wanted[:1].isdigit():
-        parts = _numbers(wanted)[:2]
-        return _numbers(cuda)[: len(parts)] == parts
+        parts = numbers(wanted)[:2]
+        return numbers(cuda)[: len(parts)] == parts
     try:
         return SpecifierSet(wanted).contains(cuda)
     except InvalidSpecifier as e:
@@ -158,5 +158,6 @@ def _major(path: str) -> int | None:
     return int(major) if said.rc == 0 and major.isdigit() else None
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers(version: str) -> tuple[int, ...]:
+    """``12.9.1`` as ``(12, 9, 1)``, to compare."""
     return tuple(int(n) for n in re.findall(r"\d+", version))
