@@ -29,7 +29,7 @@ else:
         """Base of every stored value: immutable, keyword-only, unknown keys are errors."""
 
 
-def replace(value: T, **changes: object) -> T:
+def replace(value: T, /, **changes: object) -> T:
     """A copy of the value with some fields changed."""
     return msgspec.structs.replace(value, **changes)  # type: ignore[type-var]
 
