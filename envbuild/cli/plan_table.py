@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from envbuild.cli.show import clean, paint
 from envbuild.values.finding import Finding
-from envbuild.values.plan import Alternative, DriverNeed, Fleet, Plan
+from envbuild.values.plan import Alternative, DriverNeed, Fleet, HostCompiler, Plan
 
 _COLOURS = {"ok": "green", "warn": "yellow", "refuse": "red"}
 
@@ -51,36 +51,20 @@ def _title(plan: Plan) -> str:
 def _choices(plan: Plan) -> Iterator[str]:
     ways = [f"{a.way} {a.cuda}" for a in plan.alternatives if a.way]
     other = f"      other ways: {', '.join(ways)}" if ways else ""
-    if plan.image.ref is not None:
-        yield _row("image", plan.image.ref + other)
-    yield _row(
-        "toolkit",
-        f"CUDA {plan.cuda} from {plan.toolkit_source}" + ("" if plan.image.ref else other),
-    )
-    compiler = plan.host_compiler
-    if compiler is not None:
-        here = (
-            f"{compiler.name} {compiler.version}"
-            if compiler.version
-            else f"the vendor's own {compiler.name}"
-        )
-        most = (
-            f"; CUDA {plan.cuda} takes {compiler.name} up to {compiler.max}" if compiler.max else ""
-        )
-        yield _row("compiler", f"{here}{f' on {plan.image.os}' if plan.image.os else ''}{most}")
-    if plan.flags.nvcc:
-        flags = plan.flags
-        yield _row(
-            "flags", f"nvcc {flags.nvcc} · cmake {flags.cmake} · TORCH_CUDA_ARCH_LIST={flags.torch}"
-        )
-    for need in _same_driver(plan.driver):
-        yield _row("driver", need)
-    if plan.torch is not None:
-        address = f" ({plan.torch.index_url})" if plan.torch.index_url else ""
-        yield _row("torch", f"{plan.torch.version} from {plan.torch.index}{address}")
+    ref = plan.image.ref
+    if ref is not None:
+        from_source = "" if plan.toolkit_source == "image" else f", CUDA as {plan.toolkit_source}"
+        yield _row("image", f"{ref}{from_source}{other}")
     else:
-        newest = next((f for f in plan.findings if f.id == "torch-newest"), None)
-        yield _row("torch", newest.says.removeprefix("torch was ") if newest else "not asked for")
+        yield _row("toolkit", f"CUDA {plan.cuda} as {plan.toolkit_source}{other}")
+    if plan.host_compiler is not None:
+        yield _row("compiler", _compiler(plan, plan.host_compiler))
+    if plan.flags.nvcc:
+        nvcc, cmake, torch = plan.flags.nvcc, plan.flags.cmake, plan.flags.torch
+        yield _row("flags", f"nvcc {nvcc} · cmake {cmake} · TORCH_CUDA_ARCH_LIST={torch}")
+    for need in _drivers(plan.driver):
+        yield _row("driver", need)
+    yield _row("torch", _torch(plan))
     if plan.packages:
         yield _row("packages", ", ".join(plan.packages))
     if plan.apt:
@@ -91,11 +75,30 @@ def _choices(plan: Plan) -> Iterator[str]:
     yield _row("lasts", f"until {ends.why}, {ends.until}" if ends.until else ends.why)
 
 
+def _compiler(plan: Plan, compiler: HostCompiler) -> str:
+    name, most = compiler.name, ""
+    if compiler.max is not None:
+        most = f"CUDA {plan.cuda} takes {name} up to {compiler.max}"
+    if compiler.version is None:
+        whose = "this machine's" if plan.where == "host" else f"the one of {plan.image.os}"
+        return "; ".join(part for part in (f"{name}, {whose}", most) if part)
+    on = f" on {plan.image.os}" if plan.image.os is not None else ""
+    return "; ".join(part for part in (f"{name} {compiler.version}{on}", most) if part)
+
+
+def _torch(plan: Plan) -> str:
+    if plan.torch is not None:
+        address = f" ({plan.torch.index_url})" if plan.torch.index_url else ""
+        return f"{plan.torch.version} from {plan.torch.index}{address}"
+    newest = next((f.says for f in plan.findings if f.id == "torch-newest"), "")
+    return newest.removeprefix("torch was ") or "not asked for"
+
+
 def _row(name: str, text: str) -> str:
     return f"  {name:<9} {clean(text)}"
 
 
-def _same_driver(needs: tuple[DriverNeed, ...]) -> Iterator[str]:
+def _drivers(needs: tuple[DriverNeed, ...]) -> Iterator[str]:
     """One line a driver: cards with the same need share it."""
     groups: dict[str, list[str]] = {}
     for need in needs:
@@ -151,7 +154,7 @@ def _why(plan: Plan, *, explain: bool) -> Iterator[str]:
         rows += [(plan.cuda or "", f.why, f.source) for f in chosen]
     for i, (cuda, says, source) in enumerate(rows):
         name = "why" if i == 0 else ""
-        yield f"{name:<5} {cuda:<10} {clean(says):<60}  {paint(clean(source), 'dim')}"
+        yield f"{name:<5} {cuda:<10} {clean(says):<50}  {paint(clean(source), 'dim')}"
 
 
 def _grouped(judged: list[Alternative]) -> Iterator[tuple[str, str, str]]:

@@ -52,6 +52,8 @@ def _no_build(table: Table, target: Target, cuda: str, mask: int) -> Finding | N
         left |= 1 << i
     for rule in rules.BUILDS:
         judged = verdict(rule, table, target)
+        if not left & judged.mask and rule is rules.torch.torch_version:
+            return error("torch-cuda", f"no build of {target.torch} uses it", cite(toolkit, cuda))
         if not left & judged.mask:
             return judged.says[lowest(left)]
         left &= judged.mask

@@ -5,6 +5,7 @@ from itertools import combinations
 from envbuild.matrix.model import Matrices
 from envbuild.planner.choose import feasible
 from envbuild.planner.plan import matrix_id, plan_one
+from envbuild.planner.spell import as_request
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Target
 from envbuild.values.codec import replace
@@ -21,7 +22,7 @@ def fleet(target: Target, matrices: Matrices) -> Fleet:
     rest = tuple(cc for cc in target.cc if cc not in alone)
     groups = (*_cover(table, one, rest), *((cc,) for cc in alone)) if target.cc else ((),)
     entries = tuple(
-        FleetEntry(nodes=group, plan=plan_one(table, only(one, group) if group else one))
+        FleetEntry(nodes=group, plan=plan_one(table, _own(only(one, group)) if group else one))
         for group in groups
     )
     every = tuple(f for entry in entries for f in entry.plan.findings)
@@ -31,6 +32,11 @@ def fleet(target: Target, matrices: Matrices) -> Fleet:
 def only(target: Target, cc: tuple[str, ...]) -> Target:
     """The target for some of its cards."""
     return replace(target, cards=tuple(card for card in target.cards if card.cc in cc))
+
+
+def _own(target: Target) -> Target:
+    """With a request of its own, so that its plan says how to ask for it alone."""
+    return replace(target, request=as_request(target))
 
 
 def _cover(table: Table, target: Target, cc: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

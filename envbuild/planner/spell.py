@@ -8,11 +8,11 @@ from envbuild.values.request import Request, Wish
 def as_request(target: Target) -> Request:
     """What to ask for to get this target again; detected facts become flags."""
     request = target.request
-    declared = bool(request.cc or request.gpus)
-    cc = ("all",) if target.every_cc else target.cc
-    gpus: tuple[str, ...] = ()
-    if declared and len(target.cards) == len(request.cc) + len(request.gpus):
-        cc, gpus = request.cc, request.gpus
+    # Names that a machine gave need not be names of products; those from flags are.
+    gpus = tuple(c.name for c in target.cards if c.name) if request.gpus else ()
+    cc = tuple(dict.fromkeys(c.cc for c in target.cards if not (gpus and c.name)))
+    if target.every_cc:
+        cc = ("all",)
     platform = "jetson" if target.l4t is not None and target.platform == "jetson-l4t" else None
     return replace(
         request,

@@ -168,7 +168,7 @@ def _fact(field: str, value: str, says: str) -> Part:
 
 
 def _torch_flag(torch: Wanted) -> str:
-    return f"--torch {torch.range.text}" if torch.range else "--with torch"
+    return f"--torch {torch.range.text.removeprefix('==')}" if torch.range else "--with torch"
 
 
 def _card_says(target: Target, cc: str) -> str:

@@ -1,6 +1,6 @@
 """What a good plan still has to say: why this one, what to watch, what can go wrong."""
 
-from envbuild.planner.notes import driver, packages, toolkit
+from envbuild.planner.notes import driver, host, packages, toolkit
 from envbuild.planner.notes.base import Chosen
 from envbuild.values.finding import Finding
 
@@ -13,9 +13,13 @@ NOTES = (
     toolkit.wheels_without_nvcc,
     toolkit.ptx_left_out,
     toolkit.arch_specific,
+    toolkit.jit_level,
     driver.last_branch,
+    driver.branch_ended,
     driver.host_window,
     driver.require_brand,
+    host.glibc_unknown,
+    host.repository,
     driver.wsl,
     driver.l4t,
     packages.cudnn_floor,

@@ -30,6 +30,15 @@ def last_branch(chosen: Chosen) -> Iterator[Finding]:
             yield note("driver-last-branch", "watch", says, cite(last, str(number)))
 
 
+def branch_ended(chosen: Chosen) -> Iterator[Finding]:
+    """The last driver for a card may have had its last update."""
+    for number in dict.fromkeys(row.last_branch for row in chosen.capabilities):
+        row = drivers.branch(chosen.table, number) if number is not None else None
+        if row is not None and row.ends is not None and row.ends < chosen.target.as_of[:7]:
+            says = f"R{row.branch}, the last driver for this card, gets no updates since {row.ends}"
+            yield note("driver-ended", "watch", says, cite(row, str(row.branch)))
+
+
 def host_window(chosen: Chosen) -> Iterator[Finding]:
     """One image may serve cards that no single Linux machine can hold together."""
     if chosen.target.platform == "wsl2" or chosen.target.every_cc:

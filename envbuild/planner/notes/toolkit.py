@@ -41,6 +41,8 @@ def why_this(chosen: Chosen) -> Iterator[Finding]:
     else:
         says += _rank(chosen)
         why = f"takes gcc up to {toolkit.gcc_max}; {_WHERE[place.source]}"
+    if place.kind == "nvrtc":
+        why = "its wheels hold NVRTC, which compiles device code"
     if isinstance(place.row, JetsonRow):
         why = f"it is part of L4T {place.row.l4t}"
     yield note("toolkit-chosen", "info", says, f"{cite(toolkit, place.cuda)} · {place.cite}", why)
@@ -110,6 +112,19 @@ def arch_specific(chosen: Chosen) -> Iterator[Finding]:
         says = f"{names}: code for this chip (a) or family (f) alone, without PTX for later cards"
         toolkit = chosen.table.toolkits[chosen.choice.place.cuda]
         yield note("arch-specific", "watch", says, cite(toolkit, toolkit.cuda))
+
+
+def jit_level(chosen: Chosen) -> Iterator[Finding]:
+    """With no driver known: who can use the PTX beside the finished code."""
+    toolkit = chosen.table.toolkits.get(chosen.choice.place.cuda)
+    known = chosen.target.driver_cuda is not None
+    if toolkit is None or known or not any(code.ptx for code in chosen.codes):
+        return
+    says = (
+        f"a driver below the level of CUDA {toolkit.cuda} runs the finished code, "
+        "but cannot compile the PTX beside it: cards that are not named need it"
+    )
+    yield note("ptx-level", "info", says, cite(toolkit, toolkit.cuda))
 
 
 def tensor_cores_by_die(chosen: Chosen) -> Iterator[Finding]:

@@ -44,9 +44,8 @@ def tag_starts(table: Table, place: Place, target: Target) -> Finding | None:
         f"(CUDA {level or 'unknown'}) it does not start, or ends in error 804"
     )
     why = (
-        "ways out: a tag at or below the driver's level, a plain OS base, or "
-        "NVIDIA_DISABLE_REQUIRE together with purging the image's cuda-compat, "
-        "never the variable alone"
+        "the rendered image purges its cuda-compat and sets NVIDIA_DISABLE_REQUIRE, never one "
+        "alone; other ways out: a tag at or below the driver's level, or a plain OS base"
     )
     return Finding(id="image-require", severity="warn", says=says, why=why, source=place.cite)
 

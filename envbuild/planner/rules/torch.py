@@ -85,7 +85,8 @@ def python_there(table: Table, place: Place, target: Target) -> Finding | None:
         return None
     if os is not None and os.python is not None and os.family == "apt":
         return None
-    return error("python", f"no Python of {place.os} is in the matrices", place.cite)
+    says = f"Python packages are not installed on {place.os}: its Python is not in the matrices"
+    return error("python", says, place.cite)
 
 
 def triton_of(table: Table, version: str) -> TritonBuild | None:

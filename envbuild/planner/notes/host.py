@@ -1,0 +1,39 @@
+"""What a plan for this machine itself has to say."""
+
+from collections.abc import Iterator
+
+from envbuild.matrix.model import DistroToolkit, Repository
+from envbuild.planner.notes.base import Chosen, note
+from envbuild.planner.ranges import numbers
+from envbuild.planner.table import cite
+from envbuild.values.finding import Finding
+
+
+def glibc_unknown(chosen: Chosen) -> Iterator[Finding]:
+    """The C library was not looked at, and newer ones clash with this toolkit."""
+    target, place = chosen.target, chosen.choice.place
+    patched = isinstance(place.row, DistroToolkit) and place.row.patched_glibc
+    if target.where != "host" or target.glibc or patched or place.kind != "compiler":
+        return
+    for row in chosen.table.matrices.glibc_clashes:
+        if numbers(place.cuda) < numbers(row.cuda_below):
+            says = (
+                f"on glibc {row.glibc_from} and newer the headers of CUDA {place.cuda} do not "
+                "compile: give --glibc, or build in a container (--where image)"
+            )
+            source = cite(row, f"{row.glibc_from}-{row.cuda_below}")
+            yield note("glibc-unknown", "warn", says, source)
+            return
+
+
+def repository(chosen: Chosen) -> Iterator[Finding]:
+    """What to install from a vendor's repository, and what never."""
+    row, place = chosen.choice.place.row, chosen.choice.place
+    if chosen.target.where != "host" or not isinstance(row, Repository) or not row.package:
+        return
+    major, minor = numbers(place.cuda)[:2]
+    package = row.package.format(major=major, minor=minor)
+    says = f"install {package} from {row.name}"
+    if row.kind == "apt":
+        says += ", never `cuda` or `cuda-drivers`, which bring a driver"
+    yield note("host-install", "info", says, place.cite)
