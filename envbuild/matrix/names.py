@@ -1,14 +1,16 @@
 """From what people type to rows: product names, PCI ids, compute capabilities."""
 
+import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
 from envbuild.errors import InputError
-from envbuild.matrix.load import load, load_names
-from envbuild.matrix.model import Die, Names, Product
+from envbuild.matrix.load import OVERLAY, load, load_names
+from envbuild.matrix.model import Die, Product
 
 # What people leave out or add around the part of a name that tells products apart.
 _BRANDS = ("geforce", "tesla", "quadro", "jetson")
@@ -57,16 +59,14 @@ def product(text: str) -> tuple[Product, ...]:
     Raises:
         InputError: no product has a name like this; offers the nearest names.
     """
-    names = load_names()
-    index = _index(names)
+    lookup = _lookup()
     for key in _keys(text):
-        if rows := index.get(key):
+        if rows := lookup.products.get(key):
             return rows
-    spellings = {_short(n): n for p in names.products for n in (p.name, *p.aliases)}
-    near = get_close_matches(_short(text), spellings, n=4)
+    near = get_close_matches(_short(text), lookup.spellings, n=4)
     what = f"no GPU product is known by the name {text!r}"
     fix = "give its compute capability with --cc; nvidia-smi --query-gpu=compute_cap prints it"
-    nearest = f"nearest: {', '.join(spellings[n] for n in near)}" if near else ""
+    nearest = f"nearest: {', '.join(lookup.spellings[n] for n in near)}" if near else ""
     raise InputError(what, why=nearest, fix=fix)
 
 
@@ -81,25 +81,37 @@ def die_of_pci(pci_id: str) -> Die | None:
     vendor, _, device = pci_id.strip().lower().rpartition(":")
     if vendor not in {"", "10de", "0x10de"}:
         return None
-    return _dies(load_names()).get(device.removeprefix("0x"))
+    return _lookup().dies.get(device.removeprefix("0x"))
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """Rows by key; ``spellings`` leads from the short form of a name to the name."""
+
+    products: dict[str, tuple[Product, ...]]
+    spellings: dict[str, str]
+    dies: dict[str, Die]
+
+
+def _lookup() -> _Lookup:
+    return _made(os.environ.get(OVERLAY, ""))
 
 
 @lru_cache(maxsize=4)
-def _dies(names: Names) -> dict[str, Die]:
-    return {device: row for row in names.dies for device in row.pci_ids}
-
-
-@lru_cache(maxsize=4)
-def _index(names: Names) -> dict[str, tuple[Product, ...]]:
-    """Every key of every product; of a key with weaker and stronger owners the strongest stay."""
+def _made(_overlay: str) -> _Lookup:
+    """Of a key's owners only those stay whose name it is with the least left out."""
+    rows = load_names()
     ranked: dict[str, dict[int, list[Product]]] = {}
-    for row in names.products:
+    spellings: dict[str, str] = {}
+    for row in rows.products:
         for name in (row.name, *row.aliases):
+            spellings[_short(name)] = name
             for rank, key in enumerate(_keys(name)):
                 owners = ranked.setdefault(key, {}).setdefault(rank, [])
                 if row not in owners:
                     owners.append(row)
-    return {key: tuple(ranks[min(ranks)]) for key, ranks in ranked.items()}
+    products = {key: tuple(ranks[min(ranks)]) for key, ranks in ranked.items()}
+    return _Lookup(products, spellings, {i: row for row in rows.dies for i in row.pci_ids})
 
 
 def _keys(text: str) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ def read(path: Path) -> tuple[str | None, list[Placed]]:
     """
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=_LOADER)
+        return _tables(root, path)
     except yaml.MarkedYAMLError as e:
         line = e.problem_mark.line + 1 if e.problem_mark else 1
         what = f"{path}:{line}: not YAML: {e.problem}"
@@ -49,6 +50,12 @@ def read(path: Path) -> tuple[str | None, list[Placed]]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
         what = f"{path}: cannot be read: {e}"
         raise InputError(what) from e
+    except RecursionError as e:
+        what = f"{path}: an alias that holds itself, or lists in lists without end"
+        raise InputError(what, fix="a row is one level deep") from e
+
+
+def _tables(root: "Node | None", path: Path) -> tuple[str | None, list[Placed]]:
     if root is None:
         return None, []
     date = None
@@ -70,7 +77,6 @@ def _table(name: str, node: "Node", path: Path) -> Iterator[Placed]:
     kind = TABLES[name]
     for entry in node.value:
         row = _row(kind.row, entry, path)
-        # Builtins, because two spellings of one version are two keys only if they differ as text.
         key = tuple(str(getattr(row, field)) for field in kind.key)
         yield Placed(name, key, row, _place(path, entry))
 
@@ -115,6 +121,8 @@ def _pairs(node: "Node", path: Path) -> "list[tuple[Node, Node]]":
     seen: set[str] = set()
     mapping: MappingNode = node
     for key, _ in mapping.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise _error(path, key, "a key must be one word")
         if key.value in seen:
             raise _error(path, key, f"key {key.value!r} stands here twice")
         seen.add(key.value)

@@ -1,9 +1,11 @@
 """What people type finds the right row, and where it cannot, all it can be is said."""
 
+from pathlib import Path
+
 import pytest
 
 from envbuild.errors import InputError
-from envbuild.matrix.load import load_names
+from envbuild.matrix.load import OVERLAY, load_names
 from envbuild.matrix.names import cc_of, ccs, die_of_pci, product
 
 # Names as nvidia-smi prints them (recorded in public reports) and as people shorten them.
@@ -110,6 +112,18 @@ def test_an_unknown_name_offers_the_nearest(text: str, near: str) -> None:
 def test_a_name_that_says_nothing_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         product(text)
+
+
+def test_a_product_of_the_overlay_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "sources:\n- {id: mine, says: my own machine}\n"
+        "products:\n- {name: GeForce RTX 6090, cc: '13.0', source: [mine], status: measured}\n"
+    )
+    with pytest.raises(InputError):
+        product("RTX 6090")
+    monkeypatch.setenv(OVERLAY, str(tmp_path))
+    assert ccs(product("RTX 6090")) == ("13.0",)
+    assert ccs(product("1080ti")) == ("6.1",)
 
 
 def test_every_product_finds_itself() -> None:

@@ -52,6 +52,7 @@ def test_scalars_are_text(tmp_path: Path) -> None:
         ("torch: 2.10, ", "", 5, "torch"),
         ("torch:\n- ", "torch:\n  ", 5, "list"),
         ("[90, 90a]", "[90, 90a", 6, "not YAML"),
+        ("index:", "[index]:", 5, "one word"),
     ],
 )
 def test_a_bad_row_is_refused(tmp_path: Path, wrong: str, right: str, line: int, says: str) -> None:
@@ -73,6 +74,11 @@ def test_two_rows_of_one_key_are_refused(tmp_path: Path) -> None:
 def test_a_file_without_a_date_is_refused(tmp_path: Path) -> None:
     assert "date" in refusal(tmp_path, GOOD.partition("\n")[2]).what
     assert "date" in refusal(tmp_path, GOOD.replace("2026-12-01", "soon")).what
+
+
+@pytest.mark.parametrize("text", ["sources: &a [*a]", "sources: " + "[" * 9000, "\x00", "- 1"])
+def test_a_file_made_to_break_the_reader_is_refused(tmp_path: Path, text: str) -> None:
+    assert "rows.yaml" in refusal(tmp_path, text).what
 
 
 def test_null_is_none_and_a_quoted_null_is_text(tmp_path: Path) -> None:
