@@ -5,7 +5,7 @@ from typing import NamedTuple
 from envbuild import __version__
 from envbuild.errors import InputError, NoPlanError
 from envbuild.render import quote
-from envbuild.values.codec import Pairs, digest
+from envbuild.values.codec import digest
 from envbuild.values.lock import Lock, LockedBase
 from envbuild.values.plan import Plan
 
@@ -51,6 +51,7 @@ class View(NamedTuple):
     torch: str | None
     torch_cuda: str
     labels: tuple[tuple[str, str], ...]
+    runtime_labels: tuple[tuple[str, str], ...]
     run_args: tuple[str, ...]
     files: tuple[str, ...]
     secrets: tuple[str, ...]
@@ -70,7 +71,11 @@ def view(plan: Plan, lock: Lock | None) -> View:
     distro = plan.toolkit_source == "distro"
     base = lock.base if lock else None
     own_runtime = plan.image.runtime_ref or (None if plan.toolkit_source == "image" else ref)
-    env = dict(_VISIBLE) | {quote.variable(name): text for name, text in plan.env}
+    env = dict(_VISIBLE)
+    if layout.prefix:
+        # A plain `g++ -lcudart` links, as it does in the vendor's images.
+        env["LIBRARY_PATH"] = f"{_PREFIX}/lib64"
+    env |= {quote.variable(name): text for name, text in plan.env}
     torch = plan.torch.version.partition("+")[0] if plan.torch else None
     return View(
         tool=__version__,
@@ -94,7 +99,8 @@ def view(plan: Plan, lock: Lock | None) -> View:
         cudart=_cudart(plan),
         torch=torch,
         torch_cuda=".".join((plan.cuda or "").split(".")[:2]),
-        labels=tuple(labels(plan, lock)),
+        labels=labels(plan, lock, ref, base),
+        runtime_labels=labels(plan, lock, own_runtime or ref, (lock and lock.runtime) or base),
         run_args=plan.run.docker,
         files=(
             *(["apt.lock"] * apt),
@@ -176,13 +182,14 @@ def dummy(provides: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def labels(plan: Plan, lock: Lock | None) -> Pairs:
-    """Labels of both stages, but for ``envbuild.stage``."""
-    base = lock.base if lock else None
+def labels(
+    plan: Plan, lock: Lock | None, ref: str, base: LockedBase | None
+) -> tuple[tuple[str, str], ...]:
+    """Labels of a stage that starts from ``ref``, but for ``envbuild.stage``."""
     pairs = {
         "org.opencontainers.image.title": title(plan),
         "org.opencontainers.image.version": plan.cuda or "",
-        "org.opencontainers.image.base.name": plan.image.ref or "",
+        "org.opencontainers.image.base.name": ref,
         "org.opencontainers.image.base.digest": base.digest if base else "",
         "envbuild.plan": digest(plan),
         "envbuild.lock": digest(lock) if lock else "",
@@ -190,7 +197,7 @@ def labels(plan: Plan, lock: Lock | None) -> Pairs:
         "envbuild.promise": ",".join(plan.promise),
         "envbuild.cuda": plan.cuda or "",
     }
-    return Pairs({name: text for name, text in pairs.items() if text})
+    return tuple((name, text) for name, text in pairs.items() if text)
 
 
 def _pinned(ref: str, locked: LockedBase | None) -> str:
