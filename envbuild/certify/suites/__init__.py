@@ -1,1 +1,11 @@
-"""One module a suite."""
+"""The suites: plain modules in one dict, each with ``steps``-functions and a pure ``judge``."""
+
+from types import ModuleType
+
+from envbuild.certify.suites import smoke, toolchain
+
+SUITES: dict[str, ModuleType] = {"toolchain": toolchain, "smoke": smoke}
+
+# Each needs what those before it have shown; the ones after it are side rooms or later chapters.
+CHAIN = ("toolchain", "smoke")
+GPU = frozenset({"smoke"})

@@ -1,0 +1,176 @@
+"""What the observations say of the image itself; pure reading, no verdicts."""
+
+import json
+import re
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from envbuild.certify.probes import DRIVER_LIBRARIES
+from envbuild.certify.seen import Event, Ran, Seen, events
+from envbuild.errors import InputError
+from envbuild.values.codec import Pairs
+from envbuild.values.host import Tool
+from envbuild.values.image import ImageFacts, Resolved
+
+_PAIR = re.compile(r"envbuild_pair host (\w+) (\d+) (\d+) cuda (\d+) (\d+) (\d+) end")
+_PROGRAM = re.compile(r"envbuild_program runtime (\d+) end")
+_LISTED = re.compile(r"\bsm_(\d+[af]?)\b")
+_LDCONFIG = re.compile(r"^\s*(\S+) \(.*\) => (\S+)$", re.MULTILINE)
+
+
+class Pair(NamedTuple):
+    """The compilers that nvcc pairs: host compiler and its version, nvcc's version."""
+
+    host: str
+    major: int
+    minor: int
+    cuda: str
+
+
+def pair(ran: Ran | None) -> Pair | None:
+    """The pair that the preprocessor of nvcc names; None = it did not come that far."""
+    match = _PAIR.search(ran.out) if ran else None
+    if match is None:
+        return None
+    host, major, minor, *cuda = match.groups()
+    return Pair(host, int(major), int(minor), ".".join(cuda))
+
+
+def program_runtime(ran: Ran | None) -> str | None:
+    """``13.0`` of a program that was built and started inside."""
+    match = _PROGRAM.search(ran.out) if ran and ran.ok else None
+    return version(int(match[1])) if match else None
+
+
+def version(number: int) -> str:
+    """CUDA's own spelling of a version: 13020 is 13.2."""
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def which(ran: Ran | None) -> dict[str, str]:
+    """Name to path of the programs that were found on the image's PATH."""
+    lines = (line.split(" ", 1) for line in (ran.out if ran else "").splitlines())
+    return {words[0]: words[1] for words in lines if len(words) == 2}
+
+
+def listed(ran: Ran | None) -> tuple[str, ...] | None:
+    """Targets in cuobjdump's list of ELF files; None = there is no such list."""
+    if ran is None or not ran.ok:
+        return None
+    return tuple(dict.fromkeys(_LISTED.findall(ran.out)))
+
+
+def loads(ran: Ran | None) -> dict[str, Event] | None:
+    """Library name to what loading it gave; None = the probe did not run or was garbled."""
+    if ran is None or not ran.ok:
+        return None
+    try:
+        return {e.name: e for e in events(ran.out) if e.event == "load"}
+    except InputError:
+        return None
+
+
+def cache_drivers(ran: Ran | None) -> tuple[str, ...]:
+    """Driver libraries that the loader's cache names, as paths."""
+    found = _LDCONFIG.findall(ran.out if ran else "")
+    return tuple(path for name, path in found if name in DRIVER_LIBRARIES)
+
+
+class Packages(NamedTuple):
+    """Python packages (name to version), and torch's version and CUDA."""
+
+    python: str | None
+    versions: dict[str, str]
+    torch: str | None
+    torch_cuda: str | None
+    error: str
+
+
+def packages(ran: Ran | None) -> Packages:
+    """What `kernels/packages.py` printed; empty where there is no Python."""
+    nothing = Packages(None, {}, None, None, "")
+    if ran is None or not ran.ok:
+        return nothing
+    try:
+        answer = json.loads(ran.out)
+        torch = answer["torch"] or {}
+        return Packages(
+            str(answer["python"]),
+            {str(name): str(value) for name, value in answer["packages"].items()},
+            torch.get("version"),
+            torch.get("cuda"),
+            str(answer["error"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return nothing._replace(error="the list of packages cannot be read")
+
+
+def apt(ran: Ran | None) -> dict[str, str] | None:
+    """Package to version as dpkg lists them; None = no dpkg."""
+    if ran is None or not ran.ok:
+        return None
+    pairs = (line.split("=", 1) for line in ran.out.splitlines() if "=" in line)
+    return {name.split(":")[0]: text for name, text in pairs}
+
+
+def image_facts(seen: Seen) -> ImageFacts:
+    """The observations as the value that other stages read."""
+    found = which(seen.step("which"))
+    now = pair(seen.step("pair")) or pair(seen.step("pair-anyway"))
+    os_file = seen.step("os")
+    lines = (os_file.out if os_file else "").splitlines()
+    release = dict(line.split("=", 1) for line in lines if "=" in line)
+    os_id, os_version = (release.get(k, "").strip('"') for k in ("ID", "VERSION_ID"))
+    compilers = []
+    if now:
+        compilers = [
+            Tool(name="nvcc", version=now.cuda, path=found.get("nvcc"), source="nvcc -E"),
+            Tool(name=now.host, version=f"{now.major}.{now.minor}", source="nvcc -E"),
+        ]
+    loaded = loads(seen.step("loads")) or {}
+    python = packages(seen.step("packages"))
+    framework: tuple[Tool, ...] = ()
+    if python.torch:
+        framework = (
+            Tool(name="torch", version=python.torch, source="torch/version.py"),
+            Tool(name="torch.cuda", version=python.torch_cuda, source="torch/version.py"),
+        )
+    return ImageFacts(
+        ref=seen.image.ref,
+        platform=seen.image.platform,
+        os=f"{os_id}{os_version}" or None,
+        shell=found.get("sh"),
+        compilers=tuple(compilers),
+        resolves=tuple(Resolved(name=n, path=e.path or None) for n, e in loaded.items()),
+        drivers=baked(seen),
+        framework=framework,
+        labels=seen.image.labels,
+        env=seen.image.env,
+        user=seen.image.user,
+    )
+
+
+def baked(seen: Seen) -> tuple[str, ...]:
+    """Paths of driver libraries that the loader takes from the image itself, without a GPU.
+
+    The local engine has no image: there only what lies in the prefix counts.
+    """
+    loaded = loads(seen.step("loads")) or {}
+    paths = [e.path or e.name for name, e in loaded.items() if name in DRIVER_LIBRARIES and e.path]
+    paths += cache_drivers(seen.step("ldconfig"))
+    if seen.subject.kind == "prefix":
+        prefix = PurePosixPath(seen.subject.name)
+        paths = [path for path in paths if prefix in PurePosixPath(path).parents]
+    return tuple(dict.fromkeys(paths))
+
+
+def other_versions(wanted: Pairs, have: dict[str, str], *, missing: bool) -> tuple[str, ...]:
+    """Locked packages that the image has in another version (or, if ``missing``, lacks)."""
+    found = []
+    for name, text in wanted:
+        now = have.get(name)
+        if now is None and missing:
+            found.append(f"{name} {text} is missing")
+        elif now is not None and now.split("+")[0] != text.split("+")[0]:
+            found.append(f"{name} {now}, locked {text}")
+    return tuple(found)

@@ -1,0 +1,37 @@
+"""From observations to verdicts: one pure function, the same for a run and for a replay."""
+
+from typing import NamedTuple
+
+from envbuild.certify import verdicts
+from envbuild.certify.seen import Seen
+from envbuild.certify.suites import SUITES
+from envbuild.values.certificate import SuiteResult, Verdict
+
+_SESSIONS = {"look": "toolchain", "compile": "toolchain", "work": "smoke"}
+
+
+class Judgement(NamedTuple):
+    """Suites with their checks, the verdict of the required ones, the exit code."""
+
+    suites: tuple[SuiteResult, ...]
+    verdict: Verdict
+    exit: int
+
+
+def judge(seen: Seen, require: tuple[str, ...]) -> Judgement:
+    """Judge what was seen.
+
+    Args:
+        seen: the observations; nothing else is looked at.
+        require: suites whose outcome is the run's outcome.
+    """
+    suites = []
+    for name in seen.asked:
+        spent = sum(s.seconds for s in seen.sessions if _SESSIONS.get(s.name) == name)
+        checks = SUITES[name].judge(seen)
+        suites.append(
+            verdicts.suite(name, checks, required=name in require, seconds=round(spent, 3))
+        )
+    ran = {one.name for one in suites}
+    code = verdicts.run_exit(suites) if set(require) <= ran else 9
+    return Judgement(tuple(suites), verdicts.word(code), code)

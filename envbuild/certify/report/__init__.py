@@ -1,0 +1,1 @@
+"""A certificate for people and for CI."""

@@ -1,0 +1,203 @@
+"""What a run observed: enough to judge it again from a file, on a machine without a GPU."""
+
+from typing import Literal
+
+import msgspec
+
+from envbuild.errors import InputError
+from envbuild.values.certificate import Subject
+from envbuild.values.codec import Pairs, Value
+from envbuild.values.host import EngineFacts, Gpu
+from envbuild.values.image import Image
+from envbuild.values.plan import MatrixId
+
+
+class Ran(Value):
+    """One command inside the image: how it ended, what it printed (at most 256 KiB a stream).
+
+    Attributes:
+        rc: exit code, -1 when a signal ended it; 127 = could not be started.
+        signal: the signal that ended it, else 0.
+        ms: milliseconds.
+        cut: it printed more than was kept.
+    """
+
+    step: str
+    rc: int
+    signal: int = 0
+    timed_out: bool = False
+    ms: int = 0
+    cut: bool = False
+    out: str = ""
+    err: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """It ended by itself, in time, with exit code 0."""
+        return self.rc == 0 and not self.timed_out and not self.signal
+
+
+class Session(Value):
+    """One container run (or one local run) that went through a list of steps.
+
+    Attributes:
+        rc, timed_out: of the whole run; ``says`` is the engine's own last words.
+        noise: lines on stdout that are no step's result.
+    """
+
+    name: str
+    rc: int
+    timed_out: bool = False
+    seconds: float = 0.0
+    says: str = ""
+    noise: int = 0
+    steps: tuple[Ran, ...] = ()
+
+
+class Code(Value):
+    """Device code that the run made or carried, and its real targets as our reader sees them."""
+
+    name: str
+    sha256: str
+    targets: tuple[str, ...] = ()
+    error: str = ""
+
+
+class Ceiling(Value):
+    """Newest host compilers that a toolkit takes, from its matrix row."""
+
+    cuda: str
+    gcc: int
+    clang: int | None = None
+    source: str = ""
+
+
+class Terms(Value):
+    """What the image promises, and where that is said.
+
+    Attributes:
+        stage: ``devel`` must have a compiler; ``runtime`` is certified with prebuilt code.
+        cc: compute capabilities promised; ``promise`` their real targets, without ``sm_``.
+        gencode: what its compiler is asked for.
+        cuda: toolkit release promised.
+        origin: plan, labels, flag or device.
+        wheels, apt: locked versions by name; empty without a lock.
+        lock: digest of that lock.
+    """
+
+    stage: Literal["devel", "runtime"] = "devel"
+    cc: tuple[str, ...] = ()
+    promise: tuple[str, ...] = ()
+    gencode: tuple[str, ...] = ()
+    cuda: str | None = None
+    origin: str = ""
+    wheels: Pairs = Pairs()
+    apt: Pairs = Pairs()
+    lock: str | None = None
+
+
+class Choice(Value):
+    """The GPU to run on and how it comes in; ``reason`` says why there is none."""
+
+    gpu: Gpu | None = None
+    access: str = "none"
+    reason: str = ""
+
+
+class Seen(Value):
+    """Everything that ``judge`` reads.
+
+    Attributes:
+        place: where the scratch and probe folders were seen inside.
+        nonce: a random text that the probe had to repeat.
+        count: elements that the add kernel had to sum.
+        asked: suites that were observed.
+        ceiling: None = the toolkit inside has no matrix row, or there is none.
+    """
+
+    schema: Literal["envbuild/observations/1"] = "envbuild/observations/1"
+    image: Image
+    subject: Subject
+    terms: Terms
+    engine: EngineFacts
+    choice: Choice
+    asked: tuple[str, ...]
+    nonce: str
+    count: int
+    probes_at: str
+    scratch_at: str
+    sessions: tuple[Session, ...] = ()
+    codes: tuple[Code, ...] = ()
+    ceiling: Ceiling | None = None
+    driver: str | None = None
+    probes: Pairs = Pairs()
+    started: str
+    finished: str
+    tool: str
+    matrix: MatrixId
+
+    def step(self, name: str) -> Ran | None:
+        """How the step of this name went; None = it never ran."""
+        for session in self.sessions:
+            for ran in session.steps:
+                if ran.step == name:
+                    return ran
+        return None
+
+    def code(self, name: str) -> Code | None:
+        """The device code of this name."""
+        return next((code for code in self.codes if code.name == name), None)
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One line of the probe; fields that another kind of line has keep their defaults."""
+
+    event: str
+    name: str = ""
+    path: str = ""
+    error: str = ""
+    signal: int = 0
+    version: int = 0
+    module: str = ""
+    missing: str = ""
+    cuda: int = 0
+    code: int | str = 0
+    call: str = ""
+    says: str = ""
+    uuid: str = ""
+    bus: str = ""
+    major: int = 0
+    minor: int = 0
+    sms: int = 0
+    bytes: int = 0
+    count: int = 0
+    nonce: str = ""
+    cc: str = ""
+    answer: int = 0
+    available: int = 0
+    total: int = 0
+    need: int = 0
+    compared: int = -1
+    wrong: int = -1
+    first: int = -1
+    ms: float = 0.0
+    calls: int = 0
+    bad: int = 0
+
+
+def events(text: str) -> tuple[Event, ...]:
+    """The probe's lines, in order; lines that are no JSON object are other people's noise.
+
+    Raises:
+        InputError: a line is a JSON object and yet none of the probe's.
+    """
+    found = []
+    for line in text.splitlines():
+        if not line.startswith("{"):
+            continue
+        try:
+            found.append(msgspec.json.decode(line, type=Event))
+        except msgspec.DecodeError as e:
+            what = f"the probe printed {line[:80]!r}: {e}"
+            raise InputError(what) from e
+    return tuple(found)

@@ -1,0 +1,134 @@
+"""Steps inside an image: written as a list, run in one container, read back as values."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from envbuild.certify.seen import Ran, Session
+from envbuild.engines.base import Engine, Mount, RunSpec
+from envbuild.errors import MachineError
+from envbuild.io import files
+from envbuild.values.codec import Pairs, replace
+
+# Where the image finds them; the local engine sees the folders themselves.
+_NOTHING = Pairs()
+PROBES, SCRATCH = "/envbuild/probes", "/envbuild/scratch"
+
+
+class Step(NamedTuple):
+    """One command. ``env`` entries are ``NAME=text``, or ``+NAME=text`` to go in front."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: tuple[str, ...] = ()
+    seconds: float = 60.0
+
+
+class Bench(NamedTuple):
+    """An image on an engine, with the probes and a scratch folder."""
+
+    engine: Engine
+    ref: str
+    probes: Path
+    scratch: Path
+
+    @property
+    def mounts(self) -> tuple[Mount, Mount]:
+        """The probes, read-only, and the scratch folder."""
+        return (
+            Mount(source=str(self.probes), target=PROBES),
+            Mount(source=str(self.scratch), target=SCRATCH, writable=True),
+        )
+
+    def probe(self, name: str = "") -> str:
+        """Path of a probe file as the image sees it."""
+        return "/".join(filter(None, (self.engine.inside(self.mounts[0]), name)))
+
+    def out(self, name: str = "") -> str:
+        """Path in the scratch folder as the image sees it."""
+        return "/".join(filter(None, (self.engine.inside(self.mounts[1]), name)))
+
+
+def encode(steps: Sequence[Step]) -> bytes:
+    """The list as ``kernels/runner/steps.c`` reads it."""
+    words: list[str] = []
+    for step in steps:
+        words += [step.name, str(int(step.seconds * 1000))]
+        words += [str(len(step.env)), *step.env, str(len(step.argv)), *step.argv]
+    return "".join(f"{word}\0" for word in words).encode()
+
+
+def decode(text: str) -> tuple[tuple[Ran, ...], int]:
+    """Results of steps, and how many lines were none."""
+    steps, noise = [], 0
+    for line in text.splitlines():
+        try:
+            ran = msgspec.json.decode(line, type=Ran)
+        except msgspec.DecodeError:
+            noise += bool(line.strip())
+            continue
+        steps.append(replace(ran, out=_utf8(ran.out), err=_utf8(ran.err)))
+    return tuple(steps), noise
+
+
+def _utf8(text: str) -> str:
+    """The runner writes each byte as one character."""
+    return text.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def run(
+    bench: Bench,
+    name: str,
+    steps: Sequence[Step],
+    *,
+    access: str = "none",
+    devices: tuple[str, ...] = (),
+    env: Pairs = _NOTHING,
+) -> Session:
+    """Run the steps one after the other in one fresh container, and say how each went.
+
+    Nothing an image does raises here: a step that cannot start, hangs or floods is a result.
+
+    Raises:
+        MachineError: the engine itself cannot run anything.
+    """
+    listing = bench.probes / f"{name}.steps"
+    files.write(listing, encode(steps))
+    listing.chmod(0o644)
+    done = bench.engine.run(
+        bench.ref,
+        RunSpec(
+            argv=(bench.probe("steps"), bench.probe(listing.name)),
+            access=access,
+            devices=devices,
+            mounts=bench.mounts,
+            env=env,
+            timeout=sum(step.seconds for step in steps) + 30,
+        ),
+    )
+    results, noise = decode(done.out)
+    return Session(
+        name=name,
+        rc=done.rc,
+        timed_out=done.timed_out,
+        seconds=round(done.seconds, 3),
+        says=done.err[-2000:],
+        noise=noise,
+        steps=results,
+    )
+
+
+def scratch_folder() -> "tempfile.TemporaryDirectory[str]":
+    """A private folder for one run; what an image leaves in it goes with it.
+
+    Raises:
+        MachineError: there is no room for it.
+    """
+    try:
+        return tempfile.TemporaryDirectory(prefix="envbuild-certify-", ignore_cleanup_errors=True)
+    except OSError as e:
+        what = f"no temporary folder can be made: {e.strerror or e}"
+        raise MachineError(what, fix="free some space, or set TMPDIR") from e

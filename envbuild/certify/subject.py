@@ -1,0 +1,68 @@
+"""What a certificate is about, and the reference that the run must use so that it is true."""
+
+from envbuild.engines.base import Engine
+from envbuild.errors import MachineError, StaleError
+from envbuild.values.certificate import Subject
+from envbuild.values.image import Image
+
+
+def subject(engine: Engine, image: Image, lock: str | None) -> tuple[Subject, str]:
+    """The subject, and the reference to run.
+
+    With a known manifest digest the run uses ``repo@digest``, if the engine has the image under
+    it. Without one (not pushed) the subject is the config digest with its layers, and the run
+    uses the digest as the image's name where the engine takes that.
+    """
+    if engine.name == "local":
+        return Subject(kind="prefix", name=image.ref, digest=image.config, lock=lock), image.ref
+    repo = repository(image.ref)
+    if image.manifest:
+        ref = f"{repo}@{image.manifest}"
+        if _same(engine.inspect(ref), image):
+            return Subject(kind="manifest", name=repo, digest=image.manifest, lock=lock), ref
+    ref = image.config if _same(engine.inspect(image.config), image) else image.ref
+    by_config = Subject(
+        kind="config", name=image.ref, digest=image.config, diff_ids=image.diff_ids, lock=lock
+    )
+    return by_config, ref
+
+
+def confirm(engine: Engine, image: Image, ref: str) -> None:
+    """After the run: ``ref`` still names the image that was certified.
+
+    Raises:
+        StaleError: it names another image now.
+    """
+    now = engine.inspect(ref)
+    if not _same(now, image):
+        what = f"{ref} was changed while it was certified"
+        raise StaleError(what, fix="run envbuild certify again")
+
+
+def check_platform(image: Image, machine: str) -> None:
+    """The image runs on this machine's processor.
+
+    Raises:
+        MachineError: it is for another architecture.
+    """
+    arch = architecture(image)
+    own = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+    if arch != own:
+        what = f"{image.ref} is for {arch}, this machine is {own}"
+        raise MachineError(what, fix=f"certify it on a machine of {arch}")
+
+
+def architecture(image: Image) -> str:
+    """``x86_64`` or ``aarch64``, or the platform's own word."""
+    word = image.platform.split("/")[1] if "/" in image.platform else image.platform
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(word, word)
+
+
+def repository(ref: str) -> str:
+    """The reference without its tag and digest."""
+    name = ref.split("@", 1)[0]
+    return name.rsplit(":", 1)[0] if ":" in name.rsplit("/", 1)[-1] else name
+
+
+def _same(found: Image | None, image: Image) -> bool:
+    return found is not None and found.config == image.config

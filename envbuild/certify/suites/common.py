@@ -1,0 +1,60 @@
+"""What several checks ask of the observations."""
+
+from envbuild.certify import facts
+from envbuild.certify.seen import Ran, Seen
+from envbuild.certify.verdicts import ruled
+from envbuild.values.certificate import Check, Verdict
+
+NO_GLIBC = "the image has no glibc loader (musl, or nothing but a static program)"
+_ROOM = ("No space left on device", "Read-only file system", "Disk quota exceeded")
+
+
+def compiler(seen: Seen) -> str:
+    """``nvcc``, ``nvrtc`` or empty: what compiles device code inside."""
+    found = facts.which(seen.step("which"))
+    return next((name for name in ("nvcc", "nvrtc") if name in found), "")
+
+
+def broken(ran: Ran | None, what: str) -> tuple[Verdict, str] | None:
+    """(verdict, reason) of a step that did not come to its end; None where it did."""
+    if ran is None:
+        return "inconclusive", f"{what} was not tried: the run ended before it"
+    if ran.timed_out:
+        return "inconclusive", f"{what} did not end within {ran.ms // 1000} s"
+    if any(word in ran.err for word in _ROOM):
+        return "inconclusive", f"no room to work in: {last_line(ran.err)}"
+    return None
+
+
+def last_line(text: str) -> str:
+    """The first line that names an error, else the last one; at most 300 characters."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = next((line for line in lines if "error" in line.lower()), None)
+    return (named or (lines[-1] if lines else "no message"))[:300]
+
+
+def no_compiler(seen: Seen, check: Check) -> Check | None:
+    """The check where nothing can be compiled inside; None where something can."""
+    if compiler(seen):
+        return None
+    if seen.step("which") is None:
+        return ruled(check, "inconclusive", "the image was not looked at", "suite")
+    runtime = seen.terms.stage == "runtime"
+    reason = (
+        "the runtime stage has no compiler; prebuilt code is used"
+        if runtime
+        else "the image has no compiler (neither nvcc nor nvrtc on its PATH)"
+    )
+    return ruled(check, "skip", reason, "image", core=not runtime)
+
+
+def runtime_library(seen: Seen) -> str | None:
+    """The library that the loader check is about: the promised CUDA's, else one that resolves."""
+    loaded = facts.loads(seen.step("loads")) or {}
+    names = [name for name in loaded if name.startswith("libcudart.so.")]
+    if compiler(seen) == "nvrtc":
+        names += [name for name in loaded if name.startswith("libnvrtc.so.")]
+    major = (seen.terms.cuda or "").split(".")[0]
+    if major:
+        names = [name for name in names if name.split(".so.")[1].split(".")[0] == major]
+    return next((name for name in names if loaded[name].path), names[0] if names else None)

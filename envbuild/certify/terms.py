@@ -1,0 +1,113 @@
+"""What an image promises: from its plan, else its labels, else what the caller asks for."""
+
+from envbuild.certify.seen import Terms
+from envbuild.errors import InputError
+from envbuild.matrix.model import Matrices, Toolkit
+from envbuild.values.codec import Pairs, digest, replace
+from envbuild.values.image import Image
+from envbuild.values.lock import Lock
+from envbuild.values.plan import Plan
+
+
+def terms(
+    image: Image,
+    *,
+    plan: Plan | None,
+    lock: Lock | None,
+    matrices: Matrices,
+    cc: tuple[str, ...] = (),
+    device_cc: str | None = None,
+) -> Terms:
+    """The terms an image is certified under.
+
+    Args:
+        image: its labels count where no plan is given.
+        plan: the plan it was built from.
+        lock: what its packages are compared with.
+        matrices: for the targets of ``cc``.
+        cc: asked for by the caller; wins over plan and labels.
+        device_cc: of the GPU in use; counts for an image that says nothing.
+
+    Raises:
+        InputError: nothing says what the image promises.
+    """
+    runtime = image.labels.get("envbuild.stage") == "runtime"
+    cuda = (plan.cuda if plan else None) or image.labels.get("envbuild.cuda") or None
+    base = Terms(
+        stage="runtime" if runtime else "devel", cuda=cuda, lock=digest(lock) if lock else None
+    )
+    if lock:
+        base = replace(
+            base,
+            wheels=Pairs(tuple((wheel.name, wheel.version) for wheel in lock.wheels)),
+            apt=Pairs(tuple((package.name, package.version) for package in lock.apt)),
+        )
+    if cc:
+        return _asked(base, cc, matrices, "flag")
+    if plan and plan.promise:
+        return replace(base, cc=plan.cc, promise=plan.promise, gencode=plan.gencode, origin="plan")
+    labels = _words(image.labels.get("envbuild.promise"))
+    if labels:
+        return replace(
+            base,
+            cc=_words(image.labels.get("envbuild.cc")),
+            promise=labels,
+            gencode=tuple(_gencode(target) for target in labels),
+            origin="labels",
+        )
+    if device_cc:
+        return _asked(base, (device_cc,), matrices, "device")
+    what = f"nothing says which GPUs {image.ref} is for"
+    raise InputError(
+        what,
+        why="it has no envbuild.promise label, no plan was given, and there is no GPU here",
+        fix="say it: --cc 8.6, or --plan plan.json",
+    )
+
+
+def toolkit_row(matrices: Matrices, version: str | None) -> Toolkit | None:
+    """The row of a toolkit by any of its versions (``12.4``, ``12.4.131``)."""
+    minor = ".".join((version or "").split(".")[:2])
+    return next((row for row in matrices.toolkits if row.cuda == minor), None)
+
+
+def covers(promise: tuple[str, ...], cc: str) -> str | None:
+    """The promised target whose machine code runs on a device of this cc.
+
+    Same major, lower or equal minor; 'a' code on its own cc only, 'f' code within its family.
+    """
+    major, minor = (int(part) for part in cc.split("."))
+    best: tuple[int, str] | None = None
+    for target in promise:
+        number = target.rstrip("af")
+        its_major, its_minor = int(number[:-1]), int(number[-1])
+        if its_major != major or its_minor > minor or (target[-1] == "a" and its_minor != minor):
+            continue
+        if best is None or its_minor > best[0]:
+            best = (its_minor, target)
+    return best[1] if best else None
+
+
+def _asked(base: Terms, cc: tuple[str, ...], matrices: Matrices, origin: str) -> Terms:
+    row = toolkit_row(matrices, base.cuda)
+    promise = []
+    for one in cc:
+        capability = next((c for c in matrices.capabilities if c.cc == one), None)
+        names = (capability.target, *capability.aliases) if capability else (one.replace(".", ""),)
+        known = [name for name in names if row is None or name in row.targets]
+        promise.append(known[0] if known else names[0])
+    return replace(
+        base,
+        cc=cc,
+        promise=tuple(promise),
+        gencode=tuple(_gencode(target) for target in promise),
+        origin=origin,
+    )
+
+
+def _gencode(target: str) -> str:
+    return f"arch=compute_{target},code=[sm_{target},compute_{target}]"
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())

@@ -1,0 +1,74 @@
+"""How checks get verdicts, suites their outcome and a run its exit code; pure."""
+
+from collections.abc import Sequence
+
+from envbuild.values.certificate import Blame, Check, Control, SuiteResult, Verdict
+from envbuild.values.codec import replace
+
+EXIT = {"suite": 9, "machine": 4, "image": 6}
+
+
+def ruled(
+    check: Check, verdict: Verdict, reason: str, blame: Blame | None, *, core: bool | None = None
+) -> Check:
+    """The check with another verdict than pass, why, and who owns it."""
+    core = check.core if core is None else core
+    return replace(check, verdict=verdict, reason=reason, blame=blame, core=core)
+
+
+def settle(check: Check, *controls: Control) -> Check:
+    """The check with its controls.
+
+    A pass without one that turned red is void, and so is any verdict beside a green one.
+    """
+    check = replace(check, controls=controls)
+    green = [control.name for control in controls if not control.red]
+    if check.verdict in {"pass", "fail"} and green:
+        reason = f"the control stayed green: {', '.join(green)}"
+        return replace(check, verdict="void", blame="suite", reason=reason)
+    if check.verdict == "pass" and not controls:
+        return replace(check, verdict="void", blame="suite", reason="no control ran")
+    return check
+
+
+def suite(name: str, checks: Sequence[Check], *, required: bool, seconds: float) -> SuiteResult:
+    """A suite passes if every core check passed and none failed or stayed open."""
+    return SuiteResult(
+        name=name,
+        required=required,
+        verdict=word(exit_code(checks)),
+        checks=tuple(checks),
+        seconds=seconds,
+    )
+
+
+def exit_code(checks: Sequence[Check]) -> int:
+    """The exit code of one suite's checks; precedence 9, 4, 6, 8, 0."""
+    codes = {_code(check) for check in checks}
+    core = [check for check in checks if check.core]
+    if 9 in codes or not core:
+        return 9
+    return next((code for code in (4, 6, 8) if code in codes), 0)
+
+
+def _code(check: Check) -> int:
+    if check.verdict == "void":
+        return 9
+    if check.verdict == "inconclusive":
+        return 8
+    if check.verdict == "fail" or (check.verdict == "skip" and check.core):
+        # A core check that was skipped with nobody to blame was never tried: nothing is proven.
+        return EXIT[check.blame or "suite"]
+    return 0
+
+
+def run_exit(suites: Sequence[SuiteResult]) -> int:
+    """The exit code of a run: the worst of the required suites; none required ran = 9."""
+    codes = {exit_code(one.checks) for one in suites if one.required}
+    return next((code for code in (9, 4, 6, 8) if code in codes), 0 if codes else 9)
+
+
+def word(code: int) -> Verdict:
+    """The verdict that an exit code stands for."""
+    words: dict[int, Verdict] = {0: "pass", 8: "inconclusive", 9: "void"}
+    return words.get(code, "fail")

@@ -1,0 +1,146 @@
+"""``envbuild certify``: prove an image, as it is, on this machine."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from envbuild.cli import show
+from envbuild.cli.options import NetFlags, OutputFlags, expand
+from envbuild.errors import InputError
+
+if TYPE_CHECKING:
+    from envbuild.engines.find import Found
+    from envbuild.io.net import Net
+    from envbuild.io.workspace import Workspace
+    from envbuild.values.image import Image
+    from envbuild.values.lock import Lock
+    from envbuild.values.plan import Plan
+
+
+@expand
+def command(
+    *,
+    net: NetFlags,
+    output: OutputFlags,
+    image: Annotated[
+        str | None, typer.Argument(help="Image, or local prefix; default: the one built here.")
+    ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option("--require", help="Suites that must pass: toolchain, smoke [smoke]."),
+    ] = None,
+    cc: Annotated[
+        list[str] | None,
+        typer.Option("--cc", help="Certify for these instead of what the image promises."),
+    ] = None,
+    engine: Annotated[str | None, typer.Option("--engine", help="docker, podman or local.")] = None,
+    plan: Annotated[str | None, typer.Option("--plan", help="Plan it was built from.")] = None,
+    lock: Annotated[str | None, typer.Option("--lock", help="Lock to compare it with.")] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The certificate [.envbuild/certificate.json]."),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", help="Also keep everything observed, to be judged again."),
+    ] = None,
+    device: Annotated[str | None, typer.Option("--device", help="GPU to use, by uuid.")] = None,
+    access: Annotated[
+        str | None, typer.Option("--access", help="GPU access: cdi, gpus, nvidia-runtime, native.")
+    ] = None,
+) -> int:
+    """Prove an image: toolchain, and on the GPU that its kernels run right.
+
+    The exit code is the verdict: 0 certified, 4 this machine cannot show it, 6 the image fails,
+    8 inconclusive, 9 the suite proved nothing. The certificate is written in every case.
+    """
+    from envbuild.certify import run
+    from envbuild.certify.report.table import table
+    from envbuild.host.detect import detect
+    from envbuild.io import files
+    from envbuild.io.workspace import Workspace
+    from envbuild.values.codec import dump
+
+    space = Workspace()
+    policy = run.Policy(
+        require=_words(require) or ("smoke",), cc=_ccs(cc), device=device, access=access
+    )
+    found, subject, ours = _image(image, engine, space, net.net())
+    show.note(f"engine    {found.why}")
+    seen = run.observations(
+        found.engine,
+        subject,
+        plan=_plan(plan, space if ours else None),
+        lock=_lock(lock, space if ours else None),
+        host=detect(),
+        policy=policy,
+        say=show.note,
+    )
+    certificate = run.state(seen, policy.require)
+    target = out or space.path("certificate.json")
+    files.write(target, dump(certificate))
+    if record:
+        files.write(record, dump(seen))
+    if junit:
+        from envbuild.certify.report.junit import junit as xml
+
+        files.write(junit, xml(certificate))
+    if output.json:
+        show.json(certificate)
+    else:
+        show.result(show.clean(table(certificate, str(target))))
+    return certificate.exit
+
+
+def _image(
+    ref: str | None, engine: str | None, space: "Workspace", net: "Net"
+) -> "tuple[Found, Image, bool]":
+    """The engine, the image as that engine has it, and whether it is the one built here."""
+    from envbuild.engines.find import holding
+    from envbuild.values.image import Image
+
+    built = space.load(Image, "image.json")
+    if ref is None and built is None:
+        what = f"no image is named, and {space.root} holds none"
+        raise InputError(what, fix="envbuild certify IMAGE, or build one: envbuild up")
+    name = ref or (built.ref if built else "")
+    found = holding(name, engine)
+    have = found.engine.inspect(name)
+    ours = built is not None and built.ref == name
+    if have is None and ours and found.engine.name != "local":
+        what = f"{name} was built here and {found.engine.name} no longer has it"
+        raise InputError(what, fix="build it again: envbuild build")
+    return found, have or found.engine.pull(name, net), ours
+
+
+def _plan(path: str | None, space: "Workspace | None") -> "Plan | None":
+    from envbuild.io import files
+    from envbuild.values.codec import load
+    from envbuild.values.plan import Plan
+
+    if path is not None:
+        return load(Plan, files.read(path), path)
+    return space.load(Plan, "plan.json") if space else None
+
+
+def _lock(path: str | None, space: "Workspace | None") -> "Lock | None":
+    from envbuild.io import files
+    from envbuild.values.codec import load
+    from envbuild.values.lock import Lock
+
+    if path is not None:
+        return load(Lock, files.read(path), path)
+    return space.load(Lock, "envbuild.lock") if space else None
+
+
+def _words(values: list[str] | None) -> tuple[str, ...]:
+    words = (word.strip() for value in values or () for word in value.split(","))
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def _ccs(values: list[str] | None) -> tuple[str, ...]:
+    from envbuild.matrix.names import cc_of
+
+    return tuple(cc_of(word) for word in _words(values))
