@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Speed, as ratios against a yardstick measured in turn with it, in the same run.
+
+usage: python benchmarks/run.py [--rounds N] [--build ARGUMENTS...]
+
+--build also measures a no-op `envbuild build ARGUMENTS...` against docker's own: it needs docker, and
+builds the image first. A ratio from a busy machine still says something; a time does not.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+ENVBUILD = (sys.executable, "-m", "envbuild")
+
+
+class Row(NamedTuple):
+    """One line of the result: what was measured, in words, and whether it keeps its budget."""
+
+    name: str
+    measured: str
+    budget: str
+    kept: bool
+
+
+def clock(argv: Sequence[str], env: dict[str, str], cwd: Path) -> float:
+    """Wall seconds of one command that must succeed."""
+    start = time.perf_counter()
+    subprocess.run(
+        argv, env=env, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
+    )
+    return time.perf_counter() - start
+
+
+def in_turn(
+    ours: Sequence[str], theirs: Sequence[str], rounds: int, env: dict[str, str], cwd: Path
+) -> tuple[float, float]:
+    """Median seconds of two commands run in turn, after one round that is not counted."""
+    pairs = [(clock(ours, env, cwd), clock(theirs, env, cwd)) for _ in range(rounds + 1)][1:]
+    return statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs)
+
+
+def ratio(name: str, ours: float, theirs: float, limit: float | None = None) -> Row:
+    """The line of two times; without a limit it is shown and not judged."""
+    measured = f"{ours * 1000:.0f} ms / {theirs * 1000:.0f} ms = {ours / theirs:.2f}"
+    if limit is None:
+        return Row(name, measured, "", True)
+    return Row(name, measured, f"<= {limit:g}", ours / theirs <= limit)
+
+
+def start_up(rounds: int, env: dict[str, str], cwd: Path) -> list[Row]:
+    """Cold commands: a fresh interpreter each, byte code already written."""
+    plan = (*ENVBUILD, "plan", "--cc", "6.1")
+    rows = [
+        ratio(
+            "plan --cc 6.1, cold / import typer",
+            *in_turn(plan, (sys.executable, "-c", "import typer"), rounds, env, cwd),
+            1.5,
+        )
+    ]
+    hpccm = Path(sys.executable).with_name("hpccm")
+    if not hpccm.exists():
+        return [
+            *rows,
+            Row("--help / hpccm --help", "not run: hpccm is not installed", "", True),
+        ]
+    help_ = in_turn((*ENVBUILD, "--help"), (str(hpccm), "--help"), rounds, env, cwd)
+    return [*rows, ratio("--help / hpccm --help", *help_)]
+
+
+def warm() -> list[Row]:
+    """Plans inside one process: of targets that it has not seen, and of one that it has."""
+    from envbuild.matrix.load import load
+    from envbuild.planner.plan import plan
+    from envbuild.planner.resolve import resolve
+    from envbuild.values.request import Request
+
+    matrices = load()
+    requests = [
+        Request(cc=(row.cc,), as_of=f"2026-{month:02}-01")
+        for month in range(1, 13)
+        for row in matrices.capabilities
+    ]
+    plan(resolve(Request(cc=("6.1",)), None, matrices), matrices)  # lays the table out
+    times = []
+    for request in requests:
+        start = time.perf_counter()
+        plan(resolve(request, None, matrices), matrices)
+        times.append(time.perf_counter() - start)
+    middle = statistics.median(times) * 1000
+    start = time.perf_counter()
+    for request in requests:
+        plan(resolve(request, None, matrices), matrices)
+    again = (time.perf_counter() - start) / len(requests) * 1000
+    said = f"{middle:.2f} ms (median of {len(times)} different targets); seen before {again:.3f} ms"
+    return [Row("plan, warm", said, "<= 1 ms", middle <= 1)]
+
+
+def no_op_build(arguments: Sequence[str], rounds: int, env: dict[str, str]) -> Row:
+    """A build of which every step is cached, through envbuild and through docker alone."""
+    name, budget = "build, no-op - docker's own", "<= 1 s"
+    docker = os.environ.get("ENVBUILD_TEST_DOCKER") or shutil.which("docker")
+    if docker is None:
+        return Row(name, "not run: no docker", budget, True)
+    with tempfile.TemporaryDirectory() as folder:
+        cwd = Path(folder)
+        ours = (*ENVBUILD, "build", "--engine", "docker", "--tag", "envbuild/benchmark", *arguments)
+        subprocess.run(ours, env=env, cwd=cwd, check=True, stdout=subprocess.DEVNULL)
+        own = cwd / "Dockerfile.own"
+        own.write_text(local_bases((cwd / ".envbuild/context/Dockerfile").read_text(), docker))
+        context = str(cwd / ".envbuild/context")
+        theirs = (docker, "build", "-q", "-t", "envbuild/benchmark-own", "-f", str(own), context)
+        us, them = in_turn(ours, theirs, rounds, env | {"DOCKER_BUILDKIT": "1"}, cwd)
+    measured = f"{us:.2f} s - {them:.2f} s = {us - them:+.2f} s"
+    return Row(name, measured, budget, us - them <= 1)
+
+
+def local_bases(dockerfile: str, docker: str) -> str:
+    """Bases that came through a mirror are here under a local name: docker alone must find them."""
+
+    def swap(match: "re.Match[str]") -> str:
+        local = f"envbuild.local/base:{match[2]}"
+        argv = (docker, "image", "inspect", local)
+        known = subprocess.run(argv, capture_output=True, check=False).returncode == 0
+        return local if known else match[0]
+
+    return re.sub(r"(docker\.io/\S+)@sha256:([0-9a-f]{64})", swap, dockerfile)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--build", nargs=argparse.REMAINDER)
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as cache:
+        env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        env |= {"PYTHONPYCACHEPREFIX": cache, "PYTHONPATH": str(ROOT)}
+        jobs: list[Callable[[], list[Row]]] = [
+            lambda: start_up(wanted.rounds, env, Path(cache)),
+            warm,
+        ]
+        if wanted.build is not None:
+            jobs.append(lambda: [no_op_build(wanted.build, 5, env)])
+        rows = [row for job in jobs for row in job()]
+    for row in rows:
+        print(
+            f"{row.name:36}{row.measured:68}{row.budget:8}{'' if not row.budget else 'ok' if row.kept else 'OVER'}"
+        )
+    return 0 if all(row.kept for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
