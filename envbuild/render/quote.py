@@ -81,7 +81,7 @@ def dockerfile(text: str) -> str:
 
 def yaml(text: str) -> str:
     """A double-quoted YAML scalar for a compose file, whose ``$`` would be interpolated."""
-    return json.dumps(line(text)).replace("$", "$$")
+    return json.dumps(line(text), ensure_ascii=False).replace("$", "$$")
 
 
 def markdown(text: str) -> str:

@@ -150,8 +150,8 @@ def title(plan: Plan) -> str:
 
 def image_name(plan: Plan) -> str:
     """The name an image of this plan gets when the user gives none: ``envbuild/cu130-cc90``."""
-    cuda = "".join((plan.cuda or "").split(".")[:2])
-    cc = "-".join(c.replace(".", "") for c in plan.cc)
+    cuda = "".join(quote.version(plan.cuda or "0").split(".")[:2])
+    cc = "-".join(quote.version(c).replace(".", "") for c in plan.cc)
     return "envbuild/" + "-".join([f"cu{cuda}"] + [f"cc{cc}"] * bool(cc))
 
 

@@ -28,7 +28,7 @@ WHEELS = Plan(
     cuda="13.0.2",
     toolkit_source="wheels",
     image=ImageChoice(
-        ref="docker.io/library/debian:bookworm", flavour="base", os="debian12", glibc="2.36"
+        ref="docker.io/library/debian:bookworm-slim", flavour="base", os="debian12", glibc="2.36"
     ),
     layout=Layout(prefix="nvidia/cu13"),
     host_compiler=HostCompiler(name="gcc", version="12", max=15),
@@ -63,7 +63,7 @@ DISTRO = Plan(
     cuda="12.4.1",
     toolkit_source="distro",
     image=ImageChoice(
-        ref="docker.io/library/debian:trixie", flavour="base", os="debian13", glibc="2.41"
+        ref="docker.io/library/debian:trixie-slim", flavour="base", os="debian13", glibc="2.41"
     ),
     layout=Layout(
         components=("main", "contrib", "non-free"),
@@ -149,7 +149,7 @@ TORCH = Plan(
     cuda="12.6.3",
     toolkit_source="wheels",
     image=ImageChoice(
-        ref="docker.io/library/debian:bookworm", flavour="base", os="debian12", glibc="2.36"
+        ref="docker.io/library/debian:bookworm-slim", flavour="base", os="debian12", glibc="2.36"
     ),
     env=Pairs(VISIBLE),
     torch=TorchChoice(
