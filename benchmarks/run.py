@@ -3,8 +3,8 @@
 
 usage: python benchmarks/run.py [--rounds N] [--build ARGUMENTS...]
 
---build also measures a no-op `envbuild build ARGUMENTS...` against docker's own: it needs docker, and
-builds the image first. A ratio from a busy machine still says something; a time does not.
+--build also measures a no-op `envbuild build ARGUMENTS...` against docker's own: it needs docker,
+and builds the image first. A ratio from a busy machine still says something; a time does not.
 """
 
 import argparse
@@ -154,9 +154,8 @@ def main() -> int:
             jobs.append(lambda: [no_op_build(wanted.build, 5, env)])
         rows = [row for job in jobs for row in job()]
     for row in rows:
-        print(
-            f"{row.name:36}{row.measured:68}{row.budget:8}{'' if not row.budget else 'ok' if row.kept else 'OVER'}"
-        )
+        verdict = ("ok" if row.kept else "OVER") if row.budget else ""
+        print(f"{row.name:36}{row.measured:68}{row.budget:8}{verdict}")
     return 0 if all(row.kept for row in rows) else 1
 
 
