@@ -58,7 +58,7 @@ def command(
     """
     from envbuild.certify import run
     from envbuild.certify.report.table import table
-    from envbuild.host.detect import detect
+    from envbuild.host.detect import this_machine
     from envbuild.io import files
     from envbuild.io.workspace import Workspace
     from envbuild.values.codec import dump
@@ -74,7 +74,7 @@ def command(
         subject,
         plan=_plan(plan, space if ours else None),
         lock=_lock(lock, space if ours else None),
-        host=detect(),
+        host=this_machine(),
         policy=policy,
         say=show.note,
     )

@@ -93,6 +93,6 @@ def _host(flags: RequestFlags, request: Request) -> Host | None:
         return load_host(flags.host)
     if request.cc or request.gpus:
         return None
-    from envbuild.host.detect import detect
+    from envbuild.host.detect import this_machine
 
-    return detect()
+    return this_machine()

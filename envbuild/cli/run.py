@@ -46,12 +46,12 @@ def command(
     """
     from envbuild.engines.find import holding
     from envbuild.host.access import best_access, usable_gpu
-    from envbuild.host.detect import detect
+    from envbuild.host.detect import this_machine
 
     argv: list[str] = ctx.meta[_ARGV]
     ref = image or _built()
     found = holding(ref, engine)
-    host = detect()
+    host = this_machine()
     mode = access or best_access(host, found.engine.name)
     if mode == "none" and not usable_gpu(host):
         show.warn("no NVIDIA GPU can be used on this machine: it starts without one")

@@ -1,5 +1,6 @@
 """Look at this machine: every probe side by side, each one's failure a fact of the result."""
 
+import functools
 import platform
 import re
 from collections.abc import Callable, Mapping
@@ -42,6 +43,12 @@ def detect(
         own = run_limited if root == look.root else run_nothing
         look = Look(root, look.environ, system or platform.system(), runner or own)
     return _host(look)
+
+
+@functools.cache
+def this_machine() -> Host:
+    """`detect` of this machine, once a process: stages of one command see one host."""
+    return detect()
 
 
 def _host(look: Look) -> Host:
