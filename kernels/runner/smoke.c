@@ -1,8 +1,8 @@
 /* The driver, told apart and put to work: every call checked, every element compared.
  *
- * probe smoke --nonce TEXT --count N [--uuid UUID] --other CC FILE ... --code NAME FILE ...
+ * probe smoke --nonce TEXT --count N --code FILE [--uuid UUID] --other CC FILE ...
  *
- * Each --code module adds N elements and then shows that its own checks can fail. An --other
+ * The --code module adds N elements and then shows that its own checks can fail. An --other
  * module holds code for another device; the first whose major number differs is tried.
  * One JSON object a line; "end" is the last line of a run that came through.
  */
@@ -202,7 +202,7 @@ static void fill(float *into, unsigned n, unsigned seed)
 }
 
 /* Copies the output back and compares all of it. */
-static int compare(const char *kind, const char *code, device_pointer c, float *host, unsigned n)
+static int compare(const char *kind, device_pointer c, float *host, unsigned n)
 {
     unsigned wrong = 0, first = 0, seen = 0;
     if (CHECK(to_host, (host, c, (size_t)n * 4)))
@@ -212,7 +212,6 @@ static int compare(const char *kind, const char *code, device_pointer c, float *
             first = i;
     }
     event(kind);
-    text("code", code);
     printf(",\"compared\":%u,\"wrong\":%u,\"first\":%u", seen, wrong, first);
     close_event();
     return 0;
@@ -233,49 +232,35 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* One module: its sums, then its controls on the same buffers. */
-static int exercise(const struct named *code, float *host, unsigned n, const device_pointer p[3])
+/* The sums, then the controls on the same buffers; nonzero = it did not come through. */
+static int exercise(void *image, float *host, unsigned n, const device_pointer p[3])
 {
-    void *image = read_file(code->file), *module, *function;
-    int rc = -1;
-    if (!image)
-        return -1;
-    event("module");
-    text("code", code->name);
-    close_event();
+    void *module, *function;
     if (CHECK(module_load, (&module, image)) ||
-        CHECK(module_function, (&function, module, "envbuild_add")))
-        goto end;
-    if (CHECK(fill, (p[2], POISON, n)) || CHECK(synchronize, ()))
-        goto end;
+        CHECK(module_function, (&function, module, "envbuild_add")) ||
+        CHECK(fill, (p[2], POISON, n)) || CHECK(synchronize, ()))
+        return 1;
     double start = seconds();
     if (checked("launch", add(function, p[0], p[1], p[2], n, THREADS)) || CHECK(synchronize, ()))
-        goto end;
+        return 1;
     event("launched");
-    text("code", code->name);
     printf(",\"ms\":%.3f", (seconds() - start) * 1e3);
     close_event();
-    if (compare("sums", code->name, p[2], host, n))
-        goto end;
+    if (compare("sums", p[2], host, n))
+        return 1;
     float off = value(n / 2, 1) + value(n / 2, 2) + 1;
     if (CHECK(to_device, (p[2] + (size_t)(n / 2) * 4, &off, 4)) ||
-        compare("changed", code->name, p[2], host, n))
-        goto end;
+        compare("changed", p[2], host, n))
+        return 1;
     if (CHECK(fill, (p[2], POISON, n)) || CHECK(synchronize, ()) ||
-        compare("skipped", code->name, p[2], host, n))
-        goto end;
+        compare("skipped", p[2], host, n))
+        return 1;
     /* More threads a block than any device takes: an error is the right answer. */
     int bad = add(function, p[0], p[1], p[2], n, 4096);
     event("bad-launch");
-    text("code", code->name);
     printf(",\"answer\":%d", bad);
     close_event();
-    if (CHECK(synchronize, ()) || CHECK(module_unload, (module)))
-        goto end;
-    rc = 0;
-end:
-    free(image);
-    return rc;
+    return CHECK(synchronize, ()) || CHECK(module_unload, (module));
 }
 
 static void try_other(const struct named *others, int count, int major)
@@ -294,7 +279,7 @@ static void try_other(const struct named *others, int count, int major)
     }
 }
 
-static int work(const struct named *codes, int ncodes, unsigned n)
+static int work(const char *file, unsigned n)
 {
     device_pointer p[3] = {0, 0, 0};
     size_t available = 0, total = 0, bytes = (size_t)n * 4;
@@ -306,31 +291,31 @@ static int work(const struct named *codes, int ncodes, unsigned n)
     close_event();
     if (3 * bytes > available / 4)
         return 1; /* a guest takes a quarter at most */
+    void *image = read_file(file);
     float *host = malloc(bytes);
-    if (!host)
-        return 1;
+    bad = !image || !host;
     for (int i = 0; i < 3 && !bad; i++)
         bad = CHECK(allocate, (&p[i], bytes));
     for (unsigned i = 0; i < 2 && !bad; i++) {
         fill(host, n, i + 1);
         bad = CHECK(to_device, (p[i], host, bytes));
     }
-    /* A reference that follows must be tried even where the image's own code failed. */
-    for (int i = 0; i < ncodes && !bad; i++)
-        exercise(&codes[i], host, n, p);
+    if (!bad)
+        bad = exercise(image, host, n, p);
     for (int i = 0; i < 3; i++) {
-        if (p[i])
-            CHECK(release, (p[i]));
+        if (p[i] && CHECK(release, (p[i])))
+            bad = 1;
     }
     free(host);
+    free(image);
     return bad;
 }
 
 int smoke(char **arguments)
 {
-    struct named others[MANY], codes[MANY];
-    int nothers = 0, ncodes = 0;
-    const char *nonce = "", *uuid = NULL;
+    struct named others[MANY];
+    int nothers = 0;
+    const char *nonce = "", *uuid = NULL, *code = "";
     unsigned n = 0;
     for (char **a = arguments; *a;) {
         if (!strcmp(*a, "--nonce") && a[1])
@@ -341,8 +326,8 @@ int smoke(char **arguments)
             n = (unsigned)strtoul(a[1], NULL, 10), a += 2;
         else if (!strcmp(*a, "--other") && a[1] && a[2] && nothers < MANY)
             others[nothers++] = (struct named){a[1], a[2]}, a += 3;
-        else if (!strcmp(*a, "--code") && a[1] && a[2] && ncodes < MANY)
-            codes[ncodes++] = (struct named){a[1], a[2]}, a += 3;
+        else if (!strcmp(*a, "--code") && a[1])
+            code = a[1], a += 2;
         else {
             fprintf(stderr, "probe smoke: %s is not understood\n", *a);
             return 2;
@@ -358,7 +343,7 @@ int smoke(char **arguments)
     if (major < 0)
         return 0;
     try_other(others, nothers, major);
-    int bad = work(codes, ncodes, n);
+    int bad = work(code, n);
     event("end");
     text("nonce", nonce);
     printf(",\"calls\":%d,\"bad\":%d", calls, bad);

@@ -22,7 +22,7 @@
 
 #include "json.h"
 
-enum { KEEP = 64 << 10, MANY = 256 };
+enum { KEEP = 256 << 10, HALF = KEEP / 2, MANY = 256 };
 
 struct stream {
     int fd;
@@ -146,17 +146,20 @@ static void child(char **variables, char **argv, int out_fd, int err_fd)
     _exit(127);
 }
 
-/* One read; what does not fit is dropped, so that a flood costs time and no memory. */
+/* One read. The first and the last 128 KiB are kept: a flood costs time and no memory. */
 static void take(struct stream *s)
 {
-    char rest[4096];
     size_t room = KEEP - s->used;
-    ssize_t n = read(s->fd, room ? s->text + s->used : rest, room ? room : sizeof rest);
-    if (n > 0 && room)
-        s->used += (size_t)n;
-    else if (n > 0)
+    if (room < 4096) {
+        size_t over = 4096 - room;
+        memmove(s->text + HALF, s->text + HALF + over, KEEP - HALF - over - room);
+        s->used -= over;
         s->cut = 1;
-    else if (n == 0 || errno != EINTR) {
+    }
+    ssize_t n = read(s->fd, s->text + s->used, KEEP - s->used);
+    if (n > 0) {
+        s->used += (size_t)n;
+    } else if (n == 0 || errno != EINTR) {
         close(s->fd);
         s->fd = -1;
     }
