@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from envbuild.matrix.model import TorchBuild
 from envbuild.planner import rules
-from envbuild.planner.rules.base import Rule, bits, lowest, remember, verdict
+from envbuild.planner.rules.base import Rule, remember, verdict
 from envbuild.planner.rules.torch import python_fits
-from envbuild.planner.table import Place, Table
+from envbuild.planner.table import Place, Table, bits, lowest
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
@@ -97,7 +97,7 @@ def choose(table: Table, target: Target) -> Choice | None:
     short = tuple(
         finding
         for rule in (*rules.BEFORE, *rules.AFTER)
-        if (finding := verdict(rule, table, target).says.get(index)) is not None
+        if (finding := verdict(rule, table, target).about(index)) is not None
     )
     row = table.builds[build] if build is not None else None
     return Choice(table.places[index], row, short, alive)

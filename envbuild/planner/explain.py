@@ -3,8 +3,8 @@
 from envbuild.planner import rules
 from envbuild.planner.choose import Choice, beside, builds
 from envbuild.planner.ranges import minor, numbers
-from envbuild.planner.rules.base import bits, error, lowest, verdict, without_name
-from envbuild.planner.table import SOURCES, Table, cite
+from envbuild.planner.rules.base import Verdict, error, verdict, without_name
+from envbuild.planner.table import SOURCES, Table, bits, cite, lowest
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 from envbuild.values.plan import Alternative
@@ -12,28 +12,37 @@ from envbuild.values.plan import Alternative
 
 def alternatives(table: Table, target: Target, choice: Choice | None) -> tuple[Alternative, ...]:
     """Each toolkit, newest first, and why it is or is not the one; then other sources."""
-    judged = tuple(_judged(table, target, cuda, choice) for cuda in reversed(table.toolkits))
+    verdicts = hard(table, target)
+    judged = tuple(
+        _judged(table, target, cuda, choice, verdicts) for cuda in reversed(table.toolkits)
+    )
     return judged if choice is None else (*judged, *_other_ways(table, choice))
 
 
-def _judged(table: Table, target: Target, cuda: str, choice: Choice | None) -> Alternative:
-    deciding = decided(table, target, cuda)
+def hard(table: Table, target: Target) -> list[Verdict]:
+    """What all hard rules say, in their order."""
+    return [verdict(rule, table, target) for rule in rules.HARD]
+
+
+def _judged(
+    table: Table, target: Target, cuda: str, choice: Choice | None, verdicts: list[Verdict]
+) -> Alternative:
+    deciding = decided(table, target, cuda, verdicts)
     if deciding is None:
         return _possible(table, target, cuda, choice)
     why = without_name(cuda, deciding.says)
     return Alternative(cuda=cuda, outcome="refuse", why=why, source=deciding.source)
 
 
-def decided(table: Table, target: Target, cuda: str) -> Finding | None:
+def decided(table: Table, target: Target, cuda: str, verdicts: list[Verdict]) -> Finding | None:
     """The first rule that leaves this toolkit without a place, as it speaks of the best one."""
     toolkit = table.toolkits[cuda]
     mask = table.of_cuda.get(cuda, 0)
     if not mask:
         return error("no-source", "no source of it is in these matrices", cite(toolkit, cuda))
-    for rule in rules.HARD:
-        judged = verdict(rule, table, target)
+    for judged in verdicts:
         if not mask & judged.mask:
-            return judged.says[lowest(mask)]
+            return judged.about(lowest(mask))
         mask &= judged.mask
     return None if target.torch is None else _no_build(table, target, cuda, mask)
 
@@ -55,7 +64,7 @@ def _no_build(table: Table, target: Target, cuda: str, mask: int) -> Finding | N
         if not left & judged.mask and rule is rules.torch.torch_version:
             return error("torch-cuda", f"no build of {target.torch} uses it", cite(toolkit, cuda))
         if not left & judged.mask:
-            return judged.says[lowest(left)]
+            return judged.about(lowest(left))
         left &= judged.mask
     build = table.builds[lowest(left)]
     python = build.python or ", ".join(build.pythons)
@@ -73,8 +82,9 @@ def _possible(table: Table, target: Target, cuda: str, choice: Choice | None) ->
     mask = table.of_cuda[cuda] & choice.alive
     for rule in rules.BEFORE:
         judged = verdict(rule, table, target)
-        if mask and not mask & judged.mask:
-            finding = judged.says[lowest(mask)]
+        out = mask and not mask & judged.mask
+        finding = judged.about(lowest(mask)) if out else None
+        if finding is not None:
             return Alternative(
                 cuda=cuda,
                 outcome="warn" if finding.severity == "warn" else "ok",

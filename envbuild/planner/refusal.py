@@ -4,11 +4,11 @@ from envbuild.errors import NoPlanError
 from envbuild.planner import drivers
 from envbuild.planner.choose import Choice, choose
 from envbuild.planner.conflict import Conflict, conflict
-from envbuild.planner.explain import decided
+from envbuild.planner.explain import decided, hard
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.base import about, bits, without_name
+from envbuild.planner.rules.base import about, without_name
 from envbuild.planner.spell import argv, as_request
-from envbuild.planner.table import Table
+from envbuild.planner.table import Table, bits
 from envbuild.planner.target import Part, Target, parts, without
 from envbuild.values.codec import replace
 from envbuild.values.finding import Finding, Step
@@ -47,9 +47,10 @@ def _deciding(table: Table, target: Target, core: tuple[Part, ...]) -> tuple[Fin
     """What decided about the toolkits asked for; neighbours with one reason share a finding."""
     alone = without(target, tuple(p for p in parts(target) if p not in core))
     asked = [c for c in reversed(table.toolkits) if _in_range(table, target, c)]
+    by_core, by_all = hard(table, alone), hard(table, target)
     runs: list[list[tuple[str, Finding]]] = []
     for cuda in asked or list(reversed(table.toolkits)):
-        finding = decided(table, alone, cuda) or decided(table, target, cuda)
+        finding = decided(table, alone, cuda, by_core) or decided(table, target, cuda, by_all)
         if finding is None:
             continue
         if runs and _reason(*runs[-1][-1]) == _reason(cuda, finding):

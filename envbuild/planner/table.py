@@ -1,7 +1,9 @@
 """All places and builds of the matrices, laid out once in the documented order of preference."""
 
-from collections.abc import Callable, Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Iterable
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
 
 from envbuild.matrix.model import (
     Arch,
@@ -66,6 +68,7 @@ class Place(NamedTuple):
         kind: ``compiler`` has nvcc, ``nvrtc`` compiles device code alone, ``framework`` is a plain
             OS to which wheels bring CUDA.
         row: what proves it; ``key`` names that row.
+        own: packed by the distribution, which chose a compiler and may have patched headers.
     """
 
     cuda: str
@@ -76,6 +79,7 @@ class Place(NamedTuple):
     arches: tuple[Arch, ...]
     row: Row
     key: str
+    own: bool = False
 
     @property
     def cite(self) -> str:
@@ -115,16 +119,38 @@ class Table:
         )
         self.all_places = (1 << len(self.places)) - 1
         self.all_builds = (1 << len(self.builds)) - 1
-        self.of_cuda = _masks(self.places, lambda p: p.cuda)
-        self.of_os = _masks(self.places, lambda p: p.os)
-        self.of_source = _masks(self.places, lambda p: p.source)
-        self.of_kind = _masks(self.places, lambda p: p.kind)
-        self.bases = _bases(self.places)
+        self._groups: dict[tuple[tuple[str, ...], int], dict[object, int]] = {}
+        self.of_cuda = self.groups(("cuda",))
+        self.of_os = self.groups(("os",))
+        self.of_source = self.groups(("source",))
+        self.of_kind = self.groups(("kind",))
         self.memo: dict[object, object] = {}
 
     def capability(self, cc: str) -> Capability:
         """The row of one compute capability that is known to exist."""
         return self.capabilities[cc]
+
+    def groups(self, fields: tuple[str, ...], scope: int | None = None) -> dict[Any, int]:
+        """Masks of places that are equal in these fields; the key is the field's value, or all.
+
+        Args:
+            fields: names of fields of `Place`.
+            scope: only these places, None = all.
+        """
+        scope = self.all_places if scope is None else scope
+        known = self._groups.get((fields, scope))
+        if known is None:
+            known = self._groups[fields, scope] = {}
+            key = attrgetter(*fields)
+            for i in bits(scope):
+                value = key(self.places[i])
+                known[value] = known.get(value, 0) | 1 << i
+        return known
+
+    def bases(self, cuda: str, source: str) -> list[str]:
+        """Operating systems on which a source has a toolkit, preferred first."""
+        mask = self.of_cuda.get(cuda, 0) & self.of_source.get(source, 0)
+        return list(dict.fromkeys(os for i in bits(mask) if (os := self.places[i].os)))
 
     def os_of(self, place: Place) -> Os | None:
         """The row of the place's operating system; None = this machine, or no row."""
@@ -158,20 +184,19 @@ def _packages(rules: Iterable[PackageRule]) -> dict[str, tuple[PackageRule, ...]
     return found
 
 
-def _masks(places: tuple[Place, ...], key: Callable[[Place], object]) -> dict[object, int]:
-    found: dict[object, int] = {}
-    for i, place in enumerate(places):
-        found[key(place)] = found.get(key(place), 0) | 1 << i
-    return found
+def lowest(mask: int) -> int:
+    """Index of the lowest set bit: the most preferred row."""
+    return (mask & -mask).bit_length() - 1
 
 
-def _bases(places: tuple[Place, ...]) -> dict[tuple[str, str], list[str]]:
-    """Operating systems by toolkit and source, preferred first."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for place in places:
-        names = found.setdefault((place.cuda, place.source), [])
-        if place.os is not None and place.os not in names:
-            names.append(place.os)
+def bits(mask: int) -> list[int]:
+    """Indexes of all set bits, preferred first."""
+    text = f"{mask:b}"[::-1]
+    found = []
+    at = text.find("1")
+    while at >= 0:
+        found.append(at)
+        at = text.find("1", at + 1)
     return found
 
 
@@ -189,14 +214,19 @@ def _places(matrices: Matrices, oses: dict[str, Os]) -> tuple[Place, ...]:
 
     def order(place: Place) -> tuple[object, ...]:
         return (
-            [-n for n in numbers(place.cuda)],
+            _newest_first(place.cuda),
             SOURCES.index(place.source),
             rank.get(place.os or "", len(rank)),
-            [-n for n in numbers(place.release)],
+            _newest_first(place.release),
             place.os or "",
         )
 
     return tuple(sorted(found, key=order))
+
+
+@lru_cache(maxsize=256)
+def _newest_first(version: str) -> tuple[int, ...]:
+    return tuple(-n for n in numbers(version))
 
 
 def _os_order(os: Os) -> tuple[bool, tuple[int, ...]]:
@@ -218,8 +248,9 @@ def _jetson(row: JetsonRow) -> Place:
 
 def _distro(row: DistroToolkit, where: str | None) -> Place:
     return Place(
-        row.cuda, row.release, "distro", where, "compiler", row.arches, row, f"{row.os}-{row.cuda}"
-    )
+        row.cuda, row.release, "distro", where, "compiler", row.arches, row,
+        f"{row.os}-{row.cuda}", own=True,
+    )  # fmt: skip
 
 
 def _wheels(rows: tuple[WheelToolkit, ...], plain: list[Os]) -> Iterable[Place]:

@@ -98,6 +98,11 @@ class Target(Value):
         return self.torch is None
 
     @property
+    def on_host(self) -> bool:
+        """The plan is for this machine itself."""
+        return self.where == "host"
+
+    @property
     def image_flavour(self) -> Flavour:
         """Flavour of a vendor image: framework wheels need no more than its base."""
         return self.flavour or ("devel" if self.needs_compiler else "base")

@@ -15,7 +15,8 @@ from envbuild.planner.rules import (
 )
 
 HARD = (
-    platforms.on_this_side,
+    platforms.right_side,
+    platforms.host_system,
     platforms.flavour_compiles,
     torch.compiler_wanted,
     driver.driver_drives_card,

@@ -1,57 +1,70 @@
 """What a rule is, and how it becomes a mask over places or builds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
-from envbuild.planner.table import Kind, Table
+from envbuild.planner.table import Table, bits, lowest
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
-Axis = Literal["toolkit", "place", "build"]
+Axis = Literal["toolkit", "build"] | tuple[str, ...]
 Judge = Callable[[Table, Any, Target], Finding | None]
 
-_KEEP = 20_000  # verdicts; a process that sweeps all requests must not grow without end
+DEVICE_CODE = ("compiler", "nvrtc")
+NVCC = ("compiler",)
+TAGS = ("image",)
+
+_KEEP = 20_000  # results; a process that sweeps all requests must not grow without end
 
 
 class Rule(NamedTuple):
     """One kind of constraint: judged once per row of its axis.
 
     Attributes:
+        axis: ``toolkit`` and ``build`` are judged by their rows; a tuple of fields of `Place`
+            is judged by one place of each group that is equal in them, () by every place.
         reads: the fields of the target that it looks at; equal fields, equal verdicts.
-        binds: kinds of places that it can speak against.
+        judge: a finding speaks against the row.
+        asked: it has nothing to say unless one of these fields is set.
+        binds: kinds or sources of places that it can speak against, () = all.
     """
 
     id: str
     axis: Axis
     reads: tuple[str, ...]
     judge: Judge
-    binds: tuple[Kind, ...]
+    asked: tuple[str, ...]
+    binds: tuple[str, ...]
 
 
 class Verdict(NamedTuple):
-    """Rows that a rule lets pass, as a mask, and what it says about the others, by index."""
+    """Rows that a rule lets pass, as a mask, and what it says: (mask, finding) pairs."""
 
     mask: int
-    says: dict[int, Finding]
+    says: tuple[tuple[int, Finding], ...]
+
+    def about(self, index: int) -> Finding | None:
+        """What it says about one place (or build)."""
+        return next((finding for mask, finding in self.says if mask >> index & 1), None)
 
 
-ALL: tuple[Kind, ...] = ("compiler", "nvrtc", "framework")
-DEVICE_CODE: tuple[Kind, ...] = ("compiler", "nvrtc")
-NVCC: tuple[Kind, ...] = ("compiler",)
-
-
-def rule(axis: Axis, *reads: str, binds: tuple[Kind, ...] = ALL) -> Callable[[Judge], Rule]:
+def rule(
+    axis: Axis, *reads: str, asked: tuple[str, ...] = (), binds: tuple[str, ...] = ()
+) -> Callable[[Judge], Rule]:
     """Make a Rule of a function; its id is the function's name."""
 
     def make(judge: Judge) -> Rule:
-        return Rule(judge.__name__.replace("_", "-"), axis, reads, judge, binds)
+        name = judge.__name__.replace("_", "-")
+        return Rule(name, axis, (*asked, *reads), judge, asked, binds)
 
     return make
 
 
 def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
     """The rule's verdict on every row, remembered per table and per what the rule reads."""
-    key = (rule.id, *(getattr(target, field) for field in rule.reads))
+    if rule.asked and not any(getattr(target, field) for field in rule.asked):
+        return Verdict(table.all_builds if rule.axis == "build" else table.all_places, ())
+    key = (rule.id, *[getattr(target, field) for field in rule.reads])
     known = table.memo.get(key)
     if isinstance(known, Verdict):
         return known
@@ -60,51 +73,41 @@ def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
     return made
 
 
+def _judge(rule: Rule, table: Table, target: Target) -> Verdict:
+    says = []
+    against = 0
+    every = table.all_builds if rule.axis == "build" else table.all_places
+    for row, mask in _rows(rule, table):
+        finding = rule.judge(table, row, target) if mask else None
+        if finding is not None:
+            says.append((mask, finding))
+            against |= mask
+    return Verdict(every & ~against, tuple(says))
+
+
+def _rows(rule: Rule, table: Table) -> Iterable[tuple[object, int]]:
+    """What is judged, and the mask of what each stands for."""
+    if rule.axis == "build":
+        return ((build, 1 << i) for i, build in enumerate(table.builds))
+    scope = table.all_places
+    if rule.binds:
+        scope = 0
+        for name in rule.binds:
+            scope |= table.of_kind.get(name, 0) | table.of_source.get(name, 0)
+    if rule.axis == "toolkit":
+        rows = table.toolkits.items()
+        return ((row, table.of_cuda.get(cuda, 0) & scope) for cuda, row in rows)
+    if not rule.axis:
+        return ((table.places[i], 1 << i) for i in bits(scope))
+    groups = table.groups(rule.axis, scope)
+    return ((table.places[lowest(mask)], mask) for mask in groups.values())
+
+
 def remember(table: Table, key: object, made: object) -> None:
     """Keep a result with its table."""
     if len(table.memo) >= _KEEP:
         table.memo.clear()
     table.memo[key] = made
-
-
-def _judge(rule: Rule, table: Table, target: Target) -> Verdict:
-    says: dict[int, Finding] = {}
-    if rule.axis == "build":
-        for i, build in enumerate(table.builds):
-            if (finding := rule.judge(table, build, target)) is not None:
-                says[i] = finding
-        return Verdict(table.all_builds & ~_bits(says), says)
-    rows: dict[str, Finding | None] = {}
-    if rule.axis == "toolkit":
-        rows = {cuda: rule.judge(table, row, target) for cuda, row in table.toolkits.items()}
-    for i, place in enumerate(table.places):
-        if place.kind not in rule.binds:
-            continue
-        finding = rows.get(place.cuda) if rows else rule.judge(table, place, target)
-        if finding is not None:
-            says[i] = finding
-    return Verdict(table.all_places & ~_bits(says), says)
-
-
-def _bits(rows: dict[int, Finding]) -> int:
-    mask = 0
-    for i in rows:
-        mask |= 1 << i
-    return mask
-
-
-def lowest(mask: int) -> int:
-    """Index of the lowest set bit: the most preferred row."""
-    return (mask & -mask).bit_length() - 1
-
-
-def bits(mask: int) -> list[int]:
-    """Indexes of all set bits, preferred first."""
-    found = []
-    while mask:
-        found.append(lowest(mask))
-        mask &= mask - 1
-    return found
 
 
 def about(cuda: str, says: str) -> str:

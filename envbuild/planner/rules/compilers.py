@@ -26,7 +26,7 @@ def gcc_for(table: Table, place: Place, target: Target) -> int | None:
     return max((g for g in os.gccs if g <= toolkit.gcc_max), default=None)
 
 
-@rule("place", "where", binds=NVCC)
+@rule(("cuda", "os", "own"), binds=NVCC)
 def compiler_there(table: Table, place: Place, target: Target) -> Finding | None:
     """Some gcc of the base's own archive must be under the toolkit's ceiling."""
     toolkit, os = table.toolkits.get(place.cuda), table.os_of(place)
@@ -39,7 +39,7 @@ def compiler_there(table: Table, place: Place, target: Target) -> Finding | None
     return error("host-compiler", says, cite(toolkit, place.cuda))
 
 
-@rule("place", "where", "glibc", binds=NVCC)
+@rule(("cuda", "os", "own"), "glibc", binds=NVCC)
 def glibc_clash(table: Table, place: Place, target: Target) -> Finding | None:
     """Headers of older toolkits do not compile against a newer C library, under any gcc."""
     if isinstance(place.row, DistroToolkit) and place.row.patched_glibc:
@@ -62,7 +62,7 @@ def glibc_clash(table: Table, place: Place, target: Target) -> Finding | None:
     return None
 
 
-@rule("place", "where", "gcc", binds=NVCC)
+@rule(("cuda", "os", "own"), "gcc", binds=NVCC)
 def own_compiler(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: the system's default gcc is under the ceiling."""
     toolkit, os = table.toolkits.get(place.cuda), table.os_of(place)

@@ -4,12 +4,12 @@ from envbuild.matrix.model import Toolkit
 from envbuild.planner import drivers
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import about, error, rule
-from envbuild.planner.table import Place, Table, cite
+from envbuild.planner.table import Table, cite
 from envbuild.planner.target import Card, Target
 from envbuild.values.finding import Finding
 
 
-@rule("toolkit", "cards", "driver", "module", "platform")
+@rule("toolkit", "cards", "platform", asked=("driver", "module"))
 def driver_drives_card(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """The driver in hand must drive each card: last branch, first release, kernel module."""
     del toolkit
@@ -71,7 +71,7 @@ def _module(table: Table, card: Card, target: Target) -> Finding | None:
     return error("module-flavour", says, cite(row, row.cc), why)
 
 
-@rule("toolkit", "driver", "platform")
+@rule("toolkit", "platform", asked=("driver",))
 def driver_floor(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Minor-version compatibility: no toolkit of a major runs below that major's floor."""
     row = drivers.floor(table, toolkit.cuda)
@@ -85,7 +85,7 @@ def driver_floor(table: Table, toolkit: Toolkit, target: Target) -> Finding | No
     return error("driver-floor", says, cite(row, str(row.major)), why)
 
 
-@rule("toolkit", "packages", "driver", "driver_cuda")
+@rule("toolkit", "driver_cuda", asked=("packages",))
 def package_jit(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Packages that emit PTX need a driver at the toolkit's level."""
     level = target.driver_cuda
@@ -104,15 +104,15 @@ def package_jit(table: Table, toolkit: Toolkit, target: Target) -> Finding | Non
     return None
 
 
-@rule("place", "driver", "driver_cuda")
-def jit_on_driver(table: Table, place: Place, target: Target) -> Finding | None:
+@rule("toolkit", asked=("driver_cuda",))
+def jit_on_driver(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Preferred: a toolkit at or below the driver's level, whose PTX the driver can compile."""
+    del table
     level = target.driver_cuda
-    toolkit = table.toolkits.get(place.cuda)
-    if level is None or toolkit is None or numbers(place.cuda) <= numbers(level):
+    if level is None or numbers(toolkit.cuda) <= numbers(level):
         return None
     says = about(
-        place.cuda,
+        toolkit.cuda,
         f"starts on this driver (CUDA {level}) by minor-version compatibility, "
         "but the driver cannot compile its PTX",
     )
@@ -122,5 +122,5 @@ def jit_on_driver(table: Table, place: Place, target: Target) -> Finding | None:
         severity="watch",
         says=says,
         why=why,
-        source=cite(toolkit, place.cuda),
+        source=cite(toolkit, toolkit.cuda),
     )

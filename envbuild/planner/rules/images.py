@@ -3,13 +3,13 @@
 from envbuild.matrix.model import ImageTag
 from envbuild.planner import drivers
 from envbuild.planner.ranges import minor, numbers
-from envbuild.planner.rules.base import error, rule
+from envbuild.planner.rules.base import TAGS, error, rule
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import Card, Target
 from envbuild.values.finding import Finding
 
 
-@rule("place", "image_flavour")
+@rule((), "image_flavour", binds=TAGS)
 def tag_exists(table: Table, place: Place, target: Target) -> Finding | None:
     """A vendor tag must exist in the flavour asked for, devel where none is."""
     del table
@@ -20,7 +20,7 @@ def tag_exists(table: Table, place: Place, target: Target) -> Finding | None:
     return error("image-tag", says, place.cite)
 
 
-@rule("place", "driver", "driver_cuda", "cards", "platform")
+@rule((), "driver_cuda", "cards", asked=("driver",), binds=TAGS)
 def tag_starts(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a tag that starts on the driver in hand whatever the engine does.
 
@@ -61,7 +61,7 @@ def accepted(tag: ImageTag, card: Card, branch: int | None) -> bool:
     return branch in tag.require_branches and brand in tag.require_brands
 
 
-@rule("place")
+@rule((), binds=TAGS)
 def tag_kept(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a tag that is not past its end of life, after which the vendor deletes it."""
     del table, target
@@ -74,7 +74,7 @@ def tag_kept(table: Table, place: Place, target: Target) -> Finding | None:
     return Finding(id="image-withdrawn", severity="warn", says=says, source=place.cite)
 
 
-@rule("place", "image_flavour")
+@rule((), "image_flavour", binds=TAGS)
 def tag_seen(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a tag that someone has seen, before one that only follows from others."""
     del table

@@ -15,7 +15,7 @@ def row_for(table: Table, wanted: Wanted, cuda: str, cc: tuple[str, ...]) -> Pac
     return min(rows, key=lambda r: ("<" in r.requirement, r.requirement), default=None)
 
 
-@rule("toolkit", "packages", "cc")
+@rule("toolkit", "cc", asked=("packages",))
 def package_served(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Each package must serve the toolkit and every card."""
     for wanted in target.packages:

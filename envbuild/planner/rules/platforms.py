@@ -8,13 +8,22 @@ from envbuild.planner.target import COMPILED, Target
 from envbuild.values.finding import Finding
 
 
-@rule("place", "where", "host_os", "platform")
-def on_this_side(table: Table, place: Place, target: Target) -> Finding | None:
+@rule(("os",), "where", "platform")
+def right_side(table: Table, place: Place, target: Target) -> Finding | None:
     """Places of this machine for ``--where host``, bases of images otherwise."""
     del table
     if (place.os is None) != (target.where == "host"):
-        says = f"{place.source} on {place.os or 'this machine'} is not where it was asked for"
+        says = f"{place.os or 'this machine'} is not where it was asked for"
         return error("where", says, place.cite)
+    if isinstance(place.row, JetsonRow) and not target.platform.startswith("jetson"):
+        return error("jetson", "images of L4T are for Jetsons alone", place.cite)
+    return None
+
+
+@rule((), "host_os", "platform", asked=("on_host",))
+def host_system(table: Table, place: Place, target: Target) -> Finding | None:
+    """What is made for one system serves that system alone."""
+    del table
     if place.os is not None:
         return None
     row = place.row
@@ -34,40 +43,41 @@ def on_this_side(table: Table, place: Place, target: Target) -> Finding | None:
     return None
 
 
-@rule("place", "base_os", "where")
+@rule(("cuda", "source", "os"), asked=("base_os",))
 def base_os(table: Table, place: Place, target: Target) -> Finding | None:
     """The base system that was asked for."""
     if target.base_os is None or place.os in {target.base_os, None}:
         return None
-    there = some(table.bases[place.cuda, place.source])
+    there = some(table.bases(place.cuda, place.source))
     says = f"not on {target.base_os}: {place.source} has it on {there}"
     return error("base-os", about(place.cuda, says), place.cite)
 
 
-@rule("place", "flavour", "features", "where")
-def flavour_compiles(table: Table, place: Place, target: Target) -> Finding | None:
+@rule("toolkit", "where", "flavour", asked=("features",))
+def flavour_compiles(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """What is to be compiled in the image needs its devel flavour."""
-    del table
+    del toolkit
     compiled = COMPILED & set(target.features)
     if not compiled or target.flavour in {None, "devel"} or target.where == "host":
         return None
     says = (
         f"--feature {min(compiled)} compiles for the GPU: the {target.flavour} flavour has no nvcc"
     )
-    return error("flavour", says, place.cite)
+    row = table.features.get(min(compiled), table.features["arch-specific"])
+    return error("flavour", says, cite(row, row.name))
 
 
-@rule("place", "arch")
+@rule(("source", "arches"), asked=("arch",))
 def place_arch(table: Table, place: Place, target: Target) -> Finding | None:
     """The CPU architecture."""
     del table
-    if target.arch is None or target.arch in place.arches:
+    if target.arch in place.arches:
         return None
     says = f"{place.source} has it for {', '.join(place.arches)}, not for {target.arch}"
-    return error("arch", about(place.cuda, says), place.cite)
+    return error("arch", says, place.cite)
 
 
-@rule("toolkit", "cc", "arch")
+@rule("toolkit", "arch", asked=("cards",))
 def card_arch(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Integrated parts come with one CPU architecture."""
     del toolkit
@@ -79,13 +89,10 @@ def card_arch(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     return None
 
 
-@rule("place", "platform", "l4t", "cc")
+@rule((), "cc", asked=("l4t",))
 def jetson(table: Table, place: Place, target: Target) -> Finding | None:
     """Up to L4T 36 the CUDA of a Jetson is that of its L4T; from 38 on it is a server platform."""
     here = isinstance(place.row, JetsonRow)
-    if not target.platform.startswith("jetson"):
-        says = f"{place.release} of {place.key} is for Jetsons alone"
-        return error("jetson", says, place.cite) if here else None
     row = table.jetson[target.l4t or ""]
     says = ""
     lacking = [cc for cc in target.cc if cc not in row.cc]

@@ -16,7 +16,7 @@ def key(build: TorchBuild) -> str:
     return f"{build.torch}-{build.index}"
 
 
-@rule("build", "torch")
+@rule("build", asked=("torch",))
 def torch_version(table: Table, build: TorchBuild, target: Target) -> Finding | None:
     """The version asked for."""
     del table
@@ -37,7 +37,7 @@ def torch_arch(table: Table, build: TorchBuild, target: Target) -> Finding | Non
     return error("torch-arch", f"this build is for {build.arch}", cite(build, key(build)))
 
 
-@rule("build", "cc")
+@rule("build", asked=("cc",))
 def torch_code(table: Table, build: TorchBuild, target: Target) -> Finding | None:
     """The wheel must have code that runs on each card."""
     for cc in target.cc:
@@ -77,16 +77,16 @@ def python_fits(build: TorchBuild, python: str | None) -> bool:
     return not build.python or python in parse(build.python, "python")
 
 
-@rule("place", "torch", "packages", "where")
+@rule(("os",), asked=("torch", "packages"))
 def python_there(table: Table, place: Place, target: Target) -> Finding | None:
     """Python packages need a base whose own Python is known."""
+    del target
     os = table.os_of(place)
-    if place.os is None or not (target.torch or target.packages):
-        return None
-    if os is not None and os.python is not None and os.family == "apt":
+    known = os is not None and os.python is not None and os.family == "apt"
+    if place.os is None or known:
         return None
     says = f"Python packages are not installed on {place.os}: its Python is not in the matrices"
-    return error("python", says, place.cite)
+    return error("python", says, cite(os, os.id) if os is not None else place.cite)
 
 
 def triton_of(table: Table, version: str) -> TritonBuild | None:
@@ -95,7 +95,14 @@ def triton_of(table: Table, version: str) -> TritonBuild | None:
     return next((t for t in table.triton if numbers(t.triton) <= at), None)
 
 
-@rule("place", "torch", "needs_compiler", "device_code", "where")
+@rule(
+    ("kind", "cuda"),
+    "torch",
+    "needs_compiler",
+    "device_code",
+    "where",
+    binds=("nvrtc", "framework"),
+)
 def compiler_wanted(table: Table, place: Place, target: Target) -> Finding | None:
     """A compiler, unless framework wheels bring all that runs, or device code will do."""
     del table
@@ -108,7 +115,7 @@ def compiler_wanted(table: Table, place: Place, target: Target) -> Finding | Non
     return None
 
 
-@rule("place", "torch", "needs_compiler", "source", "flavour")
+@rule(("kind",), "needs_compiler", "source", "flavour", asked=("torch",))
 def plain_base(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: the plain system that framework wheels need, unless a source was named."""
     del table

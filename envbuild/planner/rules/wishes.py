@@ -7,7 +7,7 @@ from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
 
-@rule("place", "cuda")
+@rule(("cuda", "release"), asked=("cuda",))
 def cuda_range(table: Table, place: Place, target: Target) -> Finding | None:
     """The range of toolkits asked for."""
     if target.cuda is None or place.release in target.cuda:
@@ -17,19 +17,19 @@ def cuda_range(table: Table, place: Place, target: Target) -> Finding | None:
     return error("cuda-range", about(place.cuda, f"not in --cuda {target.cuda.text}"), source)
 
 
-@rule("place", "source")
+@rule(("cuda", "source", "os"), asked=("source",))
 def source_asked_for(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: the toolkit source that was asked for."""
     if target.source in {None, place.source}:
         return None
     says = f"--toolkit-source {target.source} cannot serve this request: {place.source} is taken"
-    bases = table.bases.get((place.cuda, target.source or ""), [])
+    bases = table.bases(place.cuda, target.source or "")
     if bases and place.os not in bases:
         says += f"; {target.source} has CUDA {place.cuda} on {some(bases)}"
     return Finding(id="toolkit-source", severity="warn", says=says, source=place.cite)
 
 
-@rule("place")
+@rule(("cuda",), binds=("nvrtc",))
 def whole_programs(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: nvcc, which compiles whole programs, before NVRTC, which compiles kernels."""
     del table, target
@@ -39,7 +39,7 @@ def whole_programs(table: Table, place: Place, target: Target) -> Finding | None
     return Finding(id="device-code-only", severity="info", says=says, source=place.cite)
 
 
-@rule("place", "where")
+@rule(("source",), "where")
 def source_rendered(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred for images: a source that `lock` and `render` know."""
     del table
@@ -61,7 +61,7 @@ def toolkit_maintained(table: Table, toolkit: Toolkit, target: Target) -> Findin
     )
 
 
-@rule("place", "as_of", "where")
+@rule(("os",), "as_of")
 def base_supported(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a base system that still gets security updates at that date."""
     row = table.os_of(place)
