@@ -153,6 +153,7 @@ def test_wheels_pin_one_release() -> None:
     assert (row.cuda, row.nvcc, row.nvcc_version) == ("13.0", True, "13.0.88")
     assert {"nvcc", "cudart", "cccl", "nvrtc", "crt", "nvvm"} == set(row.extras)
     assert not any(r.nvcc for r in MATRICES.wheels if not r.cuda.startswith("13."))
+    assert release["12.1.1"].arches == ("x86_64",), "no aarch64 wheels from 12.0 to 12.2"
 
 
 def test_distro_toolkits_name_what_keeps_the_driver_out() -> None:
