@@ -70,16 +70,20 @@ class LocalEngine:
         return mount.source
 
     def toolkit_for(self, plan: Plan) -> Path | None:
-        """A toolkit on this machine that fits the plan; None where one must be made.
+        """Folder of a toolkit on this machine that fits the plan; None where one must be made.
 
         A source that the user named is taken at its word: then nothing else will do.
         """
+        found = self._fitting(plan)
+        return found.root if found else None
+
+    def _fitting(self, plan: Plan) -> toolkits.Toolkit | None:
         if plan.request.toolkit_source is not None:
             return None
         for folder in toolkits.folders():
             toolkit = toolkits.read(folder)
             if toolkit and toolkits.misfit(toolkit, plan) is None:
-                return folder
+                return toolkit
         return None
 
     def build_steps(
@@ -118,11 +122,11 @@ class LocalEngine:
         del tag
         plan = _plan(context, target)
         with files.locked(self.root / "lock"):
-            found = self.toolkit_for(plan)
+            found = self._fitting(plan)
             if found:
-                self.say(f"toolkit   {found} is here and fits: nothing is fetched")
-                listing = tree.contents(found, toolkits.is_compiler_part)
-                return self._record(found, found, listing, plan, None)
+                self.say(f"toolkit   CUDA {found.cuda} in {found.root} fits: nothing is fetched")
+                listing = tree.contents(found.root, toolkits.is_compiler_part)
+                return self._record(found.root, found.root, listing, plan, cuda=found.cuda)
             return self._private(plan, _lock(context, plan), net)
 
     def _private(self, plan: Plan, lock: Lock, net: Net) -> Image:
@@ -135,7 +139,7 @@ class LocalEngine:
             size, indexes = plan.size.disk_mib, _indexes(plan)
             prefix.make(lock.wheels, self.root, net, self.say, size_mib=size, indexes=indexes)
             listing = tree.contents(folder)
-        return self._record(folder, folder / "cuda", listing, plan, lock)
+        return self._record(folder, folder / "cuda", listing, plan, cuda=plan.cuda or "", lock=lock)
 
     def _intact(self, folder: Path) -> Pairs | None:
         """Contents of a prefix that is as it was made, else None."""
@@ -149,9 +153,16 @@ class LocalEngine:
         return None if different else now
 
     def _record(
-        self, ref: Path, cuda: Path, listing: Pairs, plan: Plan, lock: Lock | None
+        self,
+        ref: Path,
+        home: Path,
+        listing: Pairs,
+        plan: Plan,
+        *,
+        cuda: str,
+        lock: Lock | None = None,
     ) -> Image:
-        env, compiler = native.environment(ref, cuda, plan.env)
+        env, compiler = native.environment(ref, home, plan.env)
         image = Image(
             ref=str(ref),
             config=tree.digest(listing),
@@ -163,7 +174,7 @@ class LocalEngine:
                     **({"envbuild.lock": digest(lock)} if lock else {}),
                     "envbuild.cc": ",".join(plan.cc),
                     "envbuild.promise": ",".join(plan.promise),
-                    "envbuild.cuda": plan.cuda or "",
+                    "envbuild.cuda": cuda,
                     "envbuild.stage": "devel",
                     "envbuild.compiler": compiler,
                 }

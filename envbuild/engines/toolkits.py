@@ -1,5 +1,6 @@
 """CUDA toolkits and host compilers of this machine, as they speak for themselves."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -42,17 +43,31 @@ def folders() -> list[Path]:
     """Where a toolkit may be, in order of preference: CUDA_HOME, nvcc on PATH, /usr/local."""
     named = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     found = [Path(name) for name in named if name]
-    nvcc = shutil.which("nvcc")
-    if nvcc:
-        found.append(Path(nvcc).resolve().parent.parent)
+    on_path = _home_of_nvcc()
+    if on_path:
+        found.append(on_path)
     found.append(Path("/usr/local/cuda"))
     found += sorted(Path("/usr/local").glob("cuda-*"), reverse=True)
     unique = dict.fromkeys(path.resolve() for path in found if path.is_absolute())
     return [path for path in unique if (path / "bin" / "nvcc").is_file()]
 
 
+def _home_of_nvcc() -> Path | None:
+    """The folder that the nvcc on PATH works from; it may be a script that calls another."""
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        return None
+    with contextlib.suppress(MachineError):
+        said = proc.run([nvcc, "--dryrun", "-x", "cu", "-c", os.devnull], timeout=30).err
+        here = re.search(r"^#\$ _HERE_=(.+)$", said, re.MULTILINE)
+        return Path(here[1]).parent if here else None
+    return None
+
+
 def read(root: Path) -> Toolkit | None:
-    """What the toolkit says of itself; None where it cannot say it."""
+    """What the toolkit says of itself; None where it cannot say it, or has not all of its parts."""
+    if _host_config(root) is None:
+        return None
     nvcc = str(root / "bin" / "nvcc")
     try:
         version = proc.run([nvcc, "--version"], timeout=30)
@@ -68,12 +83,15 @@ def read(root: Path) -> Toolkit | None:
 
 def gcc_ceiling(root: Path) -> int | None:
     """The newest gcc that the toolkit's own header lets through; None where it sets no limit."""
-    pattern = ("include", "targets/*/include")
-    for header in (p for part in pattern for p in root.glob(f"{part}/crt/host_config.h")):
-        limit = re.search(r"#if __GNUC__ > (\d+)", header.read_text(encoding="utf-8"))
-        if limit:
-            return int(limit[1])
-    return None
+    header = _host_config(root)
+    text = header.read_text(encoding="utf-8") if header else ""
+    limit = re.search(r"#if __GNUC__ > (\d+)", text)
+    return int(limit[1]) if limit else None
+
+
+def _host_config(root: Path) -> Path | None:
+    places = ("include", "targets/*/include")
+    return next((p for at in places for p in root.glob(f"{at}/crt/host_config.h")), None)
 
 
 def misfit(toolkit: Toolkit, plan: Plan) -> str | None:

@@ -79,6 +79,7 @@ def test_a_toolkit_that_is_here_and_fits_is_used(tmp_path: Path, toolkit: Path) 
     assert image.ref == str(toolkit)
     assert image.labels.get("envbuild.plan") == digest(plan())
     assert image.labels.get("envbuild.lock") is None
+    assert image.labels.get("envbuild.cuda") == "13.0"  # what it is, not what was planned
     assert local.inspect(image.ref) == image
     done = local.run(image.ref, RunSpec(argv=("nvcc", "--version")))
     assert done.out.startswith("Cuda compilation tools, release 13.0")
@@ -126,6 +127,21 @@ def test_a_toolkit_whose_compiler_limit_no_gxx_meets_does_not_fit(tmp_path: Path
     assert found is not None
     assert found.gcc_max == 4
     assert "no g++" in (toolkits.misfit(found, plan()) or "")
+
+
+def test_an_nvcc_on_path_that_calls_another_is_not_taken_for_a_toolkit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = make_toolkit(tmp_path / "real")
+    wrapper = tmp_path / "bin" / "nvcc"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\nexec {real}/bin/nvcc "$@"\n')
+    wrapper.chmod(0o755)
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
+    assert toolkits.folders()[0] == real
+    assert toolkits.read(tmp_path) is None
 
 
 def test_a_folder_whose_nvcc_says_nothing_is_no_toolkit(tmp_path: Path) -> None:

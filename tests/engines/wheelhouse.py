@@ -18,11 +18,12 @@ from envbuild.values.request import Request
 
 MATRIX = MatrixId(date="2026-12-01", digest="sha256:0")
 
-# Made: what nvcc 13.0's --version and --list-gpu-code print, cut to what is read of them.
+# Made: what nvcc 13.0 prints for --version, --list-gpu-code, --dryrun, cut to what is read of it.
 NVCC = """#!/bin/sh
 case $1 in
 --version) echo "Cuda compilation tools, release {cuda}, V{cuda}.88" ;;
 --list-gpu-code) printf 'sm_75\\nsm_90\\n' ;;
+--dryrun) echo "#$ _HERE_=${{0%/*}}" >&2 ;;
 *) echo "nvcc $*" ;;
 esac
 """
