@@ -95,8 +95,10 @@ class LocalEngine:
         found = self.toolkit_for(plan)
         if found:
             return (Step(why="a toolkit that is here fits the plan", text=f"use {found}"),)
-        lock = _lock(context, plan)
-        folder = self.root / prefix.key(lock.wheels)
+        if plan.toolkit_source == "wheels" and _file(context, "envbuild.lock") is None:
+            folder = self.root / "HASH"  # its name is known once the wheels are
+        else:
+            folder = self.root / prefix.key(_lock(context, plan).wheels)
         argv = wheels.download_argv("requirements.txt", str(self.root / "wheels"))
         return (
             Step(

@@ -261,6 +261,10 @@ def test_the_dry_run_says_what_would_be_done_and_does_nothing(
     assert str(toolkit) in local.build_steps(only(plan()), "", Net())[0].text
     steps = local.build_steps(wheelhouse.context(toolkit_wheels()), "", Net())
     assert "--require-hashes" in steps[0].argv
+    unlocked = plan(toolkit_source="wheels", request=Request(toolkit_source="wheels"))
+    assert "HASH" in local.build_steps(only(unlocked), "", Net())[1].text
+    with pytest.raises(MachineError, match="container engine"):
+        local.build_steps(only(plan(promise=("999",))), "", Net())
     assert not (tmp_path / "prefix").exists()
 
 
