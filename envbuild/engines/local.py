@@ -74,10 +74,11 @@ class LocalEngine:
 
         A source that the user named is taken at its word: then nothing else will do.
         """
-        found = self._fitting(plan)
+        found = self.fitting(plan)
         return found.root if found else None
 
-    def _fitting(self, plan: Plan) -> toolkits.Toolkit | None:
+    def fitting(self, plan: Plan) -> toolkits.Toolkit | None:
+        """What is known of that toolkit."""
         if plan.request.toolkit_source is not None:
             return None
         for folder in toolkits.folders():
@@ -124,7 +125,7 @@ class LocalEngine:
         del tag
         plan = _plan(context, target)
         with files.locked(self.root / "lock"):
-            found = self._fitting(plan)
+            found = self.fitting(plan)
             if found:
                 self.say(f"toolkit   CUDA {found.cuda} in {found.root} fits: nothing is fetched")
                 listing = tree.contents(found.root, toolkits.is_compiler_part)
