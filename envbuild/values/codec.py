@@ -1,6 +1,5 @@
 """One way to write a value as JSON and to read it back."""
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -102,6 +101,9 @@ def dump(value: object) -> bytes:
 
 def digest(value: object) -> str:
     """``sha256:...`` of the one-line form."""
+    # Few commands need it, and it loads a crypto library.
+    import hashlib
+
     return "sha256:" + hashlib.sha256(dump_line(value)).hexdigest()
 
 
