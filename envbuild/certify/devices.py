@@ -3,7 +3,7 @@
 from envbuild.certify.seen import Choice
 from envbuild.certify.terms import covers
 from envbuild.errors import InputError
-from envbuild.values.host import EngineFacts, Gpu, Host
+from envbuild.values.host import EngineFacts, Host
 
 
 def choose(
@@ -51,8 +51,3 @@ def mode_of(host: Host, engine: EngineFacts) -> str | None:
     jetson = host.jetson is not None or host.platform == "jetson"
     order = ("nvidia-runtime", "cdi") if jetson else ("cdi", "gpus", "nvidia-runtime")
     return next((mode for mode in order if mode in engine.access), None)
-
-
-def only(host: Host, gpu: Gpu) -> bool:
-    """It is the only GPU, so that a run needs not name it."""
-    return len(host.gpus) == 1 and host.gpus[0] == gpu

@@ -7,7 +7,7 @@ from envbuild.certify.seen import Seen
 from envbuild.certify.suites import SUITES
 from envbuild.values.certificate import SuiteResult, Verdict
 
-_SESSIONS = {"look": "toolchain", "compile": "toolchain", "work": "smoke"}
+_SESSIONS = {"look": "toolchain", "compile": "toolchain", "work": "smoke", "reference": "smoke"}
 
 
 class Judgement(NamedTuple):

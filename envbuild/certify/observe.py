@@ -12,7 +12,7 @@ from pathlib import Path
 from envbuild import __version__
 from envbuild.certify import devices, facts, probes, sass, sessions, steps, subject
 from envbuild.certify.seen import Ceiling, Code, Seen, Session
-from envbuild.certify.suites import GPU
+from envbuild.certify.suites import GPU, smoke
 from envbuild.certify.terms import covers, toolkit_row
 from envbuild.certify.terms import terms as make_terms
 from envbuild.engines.base import Engine
@@ -126,10 +126,10 @@ def _in_folder(
     seen = _look(bench, seen, say)
     if "toolchain" in seen.asked:
         seen = _compile(bench, seen, matrices, say)
-    seen = replace(seen, codes=_codes(bench))
+    seen = replace(seen, codes=_codes(bench, seen.terms.promise))
     if "smoke" in seen.asked and not seen.choice.reason:
         say(f"smoke     {seen.choice.gpu.name if seen.choice.gpu else 'GPU'}, {seen.choice.access}")
-        seen = _with(seen, _work(bench, seen, host))
+        seen = _work(bench, seen, host)
     return seen
 
 
@@ -168,31 +168,32 @@ def _compile(
     return _with(seen, steps.run(bench, "compile", work, env=_NO_GPU))
 
 
-def _work(bench: steps.Bench, seen: Seen, host: Host) -> Session:
+def _work(bench: steps.Bench, seen: Seen, host: Host) -> Seen:
     gpu = seen.choice.gpu
-    name = None
-    if gpu and gpu.cc:
-        target = covers(seen.terms.promise, gpu.cc)
-        options = ("image.fatbin", f"image.{target}.cubin")
-        name = next((one for one in options if (bench.scratch / one).is_file()), None)
-    alone = gpu is None or gpu.uuid is None or devices.only(host, gpu)
-    return steps.run(
-        bench,
-        "work",
-        sessions.work(bench, seen.nonce, name, gpu),
-        access=seen.choice.access,
-        devices=() if alone or gpu is None or gpu.uuid is None else (gpu.uuid,),
-    )
+    target = covers(seen.terms.promise, gpu.cc) if gpu and gpu.cc else None
+    options = ("image.fatbin", f"image.{target}.cubin")
+    code = next((one for one in options if (bench.scratch / one).is_file()), None)
+    named = gpu is not None and gpu.uuid is not None and len(host.gpus) > 1
+
+    def session(name: str, work: list[steps.Step]) -> Seen:
+        wanted = (gpu.uuid,) if named and gpu and gpu.uuid else ()
+        access = seen.choice.access
+        return _with(seen, steps.run(bench, name, work, access=access, devices=wanted))
+
+    seen = session("work", sessions.work(bench, seen.nonce, code, gpu))
+    if code and not smoke.came_through(seen):
+        seen = session("reference", sessions.reference(bench, seen.nonce, gpu))
+    return seen
 
 
-def _codes(bench: steps.Bench) -> tuple[Code, ...]:
+def _codes(bench: steps.Bench, promise: tuple[str, ...]) -> tuple[Code, ...]:
     """What our own reader finds in the files of device code."""
-    compiled = sorted(bench.scratch.glob("image.*"))
-    found = [
-        _code("prebuilt", [bench.probes / "add.fatbin"]),
-        _code("prebuilt-other", [bench.probes / f"other.{probes.OTHERS[0]}.cubin"]),
-    ]
-    if compiled:
+    shipped = bench.probes / "add.fatbin"
+    prebuilt = _code("prebuilt", [shipped])
+    other = sessions.other_target(promise, prebuilt.targets)
+    cubin = sass.extract(shipped.read_bytes(), other)
+    found = [prebuilt, _read("prebuilt-other", cubin)]
+    if compiled := sorted(bench.scratch.glob("image.*")):
         found.append(_code("image", compiled))
     if (bench.scratch / "other.fatbin").is_file():
         found.append(_code("other", [bench.scratch / "other.fatbin"]))
@@ -200,18 +201,29 @@ def _codes(bench: steps.Bench) -> tuple[Code, ...]:
 
 
 def _code(name: str, paths: list[Path]) -> Code:
-    """One Code of one or several files; what cannot be read is said in it."""
-    sums = hashlib.sha256()
-    targets: list[str] = []
+    """One Code of one file or several (NVRTC makes one a target)."""
     try:
-        for path in paths:
-            data = _plain_file(path)
-            sums.update(data)
-            targets += sass.targets(data)
-    except (OSError, EnvbuildError) as e:
-        what = e.what if isinstance(e, EnvbuildError) else str(e)
-        return Code(name=name, sha256=sums.hexdigest(), error=what)
-    return Code(name=name, sha256=sums.hexdigest(), targets=tuple(dict.fromkeys(targets)))
+        parts = [_read(name, _plain_file(path)) for path in paths]
+    except OSError as e:
+        return Code(name=name, sha256="", error=str(e))
+    if len(parts) == 1:
+        return parts[0]
+    sums = hashlib.sha256("".join(part.sha256 for part in parts).encode())
+    return Code(
+        name=name,
+        sha256=sums.hexdigest(),
+        targets=tuple(target for part in parts for target in part.targets),
+        error=next((part.error for part in parts if part.error), ""),
+    )
+
+
+def _read(name: str, data: bytes) -> Code:
+    """Its targets, or why it cannot be read."""
+    sha256 = hashlib.sha256(data).hexdigest()
+    try:
+        return Code(name=name, sha256=sha256, targets=sass.targets(data))
+    except EnvbuildError as e:
+        return Code(name=name, sha256=sha256, error=e.what)
 
 
 def _plain_file(path: Path) -> bytes:

@@ -36,7 +36,7 @@ def look(bench: Bench, *, locked: bool) -> list[Step]:
         Step("pair", ("nvcc", *pair)),
         Step("pair-anyway", ("nvcc", "-allow-unsupported-compiler", *pair)),
         Step("targets", ("nvcc", "--list-gpu-code")),
-        Step("packages", ("python3", "-I", bench.probe("packages.py"))),
+        Step("packages", ("python3", bench.probe("packages.py"))),
     ]
     if locked:
         steps.append(Step("dpkg", ("dpkg-query", "-W", "-f", "${Package}=${Version}\\n")))
@@ -139,35 +139,28 @@ def work(bench: Bench, nonce: str, code: str | None, gpu: Gpu | None) -> list[St
     Args:
         bench: where.
         nonce: what the probe repeats, so that no canned answer passes.
-        code: file in the scratch folder that the image compiled; None = prebuilt code only.
+        code: file in the scratch folder that the image compiled; None = prebuilt code.
         gpu: the device to use, None = the first.
     """
-    others = [
-        word
-        for target in OTHERS
-        for word in ("--other", target[:-1], bench.probe(f"other.{target}.cubin"))
-    ]
-    codes = ["--code", "image", bench.out(code)] if code else []
-    uuid = ["--uuid", gpu.uuid] if gpu and gpu.uuid and gpu.uuid.startswith("GPU-") else []
-    return [
-        Step(
-            "driver-planted",
-            (bench.probe("probe"), "driver"),
-            (f"+LD_LIBRARY_PATH={bench.probe('planted')}",),
-        ),
-        Step(
-            "smoke",
-            (
-                bench.probe("probe"),
-                "smoke",
-                *("--nonce", nonce, "--count", str(COUNT)),
-                *uuid,
-                *others,
-                *codes,
-                *("--code", "prebuilt", bench.probe("add.fatbin")),
-            ),
-            # Code compiled at load time would hide that the image has none for this device.
-            ("CUDA_DISABLE_PTX_JIT=1",),
-            120.0,
-        ),
-    ]
+    planted = Step(
+        "driver-planted",
+        (bench.probe("probe"), "driver"),
+        (f"+LD_LIBRARY_PATH={bench.probe('planted')}",),
+    )
+    return [planted, _smoke(bench, "smoke", nonce, code, gpu)]
+
+
+def reference(bench: Bench, nonce: str, gpu: Gpu | None) -> list[Step]:
+    """The prebuilt code on the same GPU, in a process of its own: whose fault is it?"""
+    return [_smoke(bench, "reference", nonce, None, gpu)]
+
+
+def _smoke(bench: Bench, name: str, nonce: str, code: str | None, gpu: Gpu | None) -> Step:
+    argv = [bench.probe("probe"), "smoke", "--nonce", nonce, "--count", str(COUNT)]
+    argv += ["--code", bench.out(code) if code else bench.probe("add.fatbin")]
+    for target in OTHERS:
+        argv += ["--other", target[:-1], bench.probe(f"other.{target}.cubin")]
+    if gpu and gpu.uuid and gpu.uuid.startswith("GPU-"):
+        argv += ["--uuid", gpu.uuid]
+    # Code compiled at load time would hide that the image has none for this device.
+    return Step(name, tuple(argv), ("CUDA_DISABLE_PTX_JIT=1",), 60.0)

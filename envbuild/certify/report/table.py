@@ -75,7 +75,8 @@ def _essence(c: Certificate, suite: SuiteResult) -> str:
     runtimes = c.runtimes
     elements = int(checks["sums"].inputs.get("elements") or 0)
     return (
-        f"{elements:,} sums right, each call checked; ".replace(",", " ")
+        f"{elements:,}".replace(",", " ")
+        + " sums right, each call checked; "
         + f"driver {runtimes.driver_cuda}, toolkit {runtimes.toolkit or 'none'}, "
         + (runtimes.framework or "torch none")
     )

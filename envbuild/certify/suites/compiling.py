@@ -30,7 +30,8 @@ def compiles(seen: Seen) -> Check:
             return ruled(check, *stopped, "machine")
         if ran and not ran.ok:
             reason = f"{step}: {last_line(ran.err or ran.out)}"
-            return settle(ruled(check, "fail", reason, "image"), *control)
+            # It has just shown that it can fail; its control would only fail for the same reason.
+            return ruled(check, "fail", reason, "image")
     runtime = facts.program_runtime(seen.step("program"))
     if name == "nvcc" and runtime is None:
         return settle(ruled(check, "fail", "the program did not say its line", "image"), *control)

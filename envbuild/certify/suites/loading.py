@@ -109,7 +109,11 @@ def lock_drift(seen: Seen) -> Check:
     devel = seen.terms.stage == "devel"
     if (len(wheels) and devel and python.python is None) or (len(apt) and debian is None):
         return ruled(check, "inconclusive", "the image's packages cannot be listed", "image")
-    drift = facts.other_versions(wheels, python.versions, missing=devel)
+    built = seen.image.labels.get("envbuild.lock")
+    drift: tuple[str, ...] = ()
+    if built and built != seen.terms.lock:
+        drift = (f"the image was built from lock {built[:19]}…, this is another",)
+    drift += facts.other_versions(wheels, python.versions, missing=devel)
     drift += facts.other_versions(apt, debian or {}, missing=devel)
     name, _ = next(iter((*wheels, *apt)))
     wrong = Pairs({name: "0.control"})

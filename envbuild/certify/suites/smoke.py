@@ -1,9 +1,10 @@
 """Suite `smoke`, on the GPU: the image's own code is loaded, run and right; who is who.
 
-Core: driver, code, calls, sums. The image's compiled code runs first, then the prebuilt code as a
-reference on the same buffers: a fault that both show is the machine's, one that only the image's
-code shows is the image's. Controls of the same run: a planted libcuda, a module for another cc, a
-launch that no device takes, one changed element, a launch that is left out.
+Core: driver, code, calls, sums. The code is what the image's compiler made, else the prebuilt one.
+Where the image's code does not come through, the prebuilt code runs as a reference in a process of
+its own: if that is right, the fault is the image's, else the machine's. Controls of the same run:
+a planted libcuda, a module for another cc, a launch that no device takes, one changed element, a
+launch that is left out.
 """
 
 from typing import NamedTuple
@@ -11,57 +12,61 @@ from typing import NamedTuple
 from envbuild.certify import facts
 from envbuild.certify.seen import Event, Seen, events
 from envbuild.certify.suites.common import NO_GLIBC, last_line, runtime_library
-from envbuild.certify.verdicts import settle
+from envbuild.certify.verdicts import ruled, settle
 from envbuild.errors import InputError
 from envbuild.values.certificate import Blame, Check, Control, Verdict
 from envbuild.values.codec import Pairs, replace
 
 # What a driver answers to code for another device. 209 no binary for this GPU, 200 invalid image,
-# 218 invalid PTX, 300 invalid source: cuda.h of 11.7 to 13.5; 209 was measured.
+# 218 invalid PTX, 300 invalid source: cuda.h of 11.7 to 13.5.
 WRONG_CC = frozenset({200, 209, 218, 300})
-# Too many threads a block. 1 invalid value (the driver's answer, measured on 580), 9 invalid
-# configuration, 701 out of resources.
+# Too many threads a block: 1 invalid value, 9 invalid configuration, 701 out of resources.
 BAD_LAUNCH = frozenset({1, 9, 701})
-# Faults of the machine's driver, whatever the image holds; 803 and 804 are looked at apart.
+# System driver mismatch, forward compatibility on a GPU that has none of it.
 _MISMATCH = frozenset({803, 804})
 
 
 class Run(NamedTuple):
-    """The smoke probe's answer, read: events by kind, or why there is no answer to judge."""
+    """The probe's answer, read: its events, or why there is nothing to judge."""
 
     found: tuple[Event, ...] = ()
     verdict: Verdict = "pass"
     reason: str = ""
     blame: Blame | None = None
 
-    def one(self, kind: str, code: str = "") -> Event | None:
-        """The first event of a kind, of one module where ``code`` is given."""
-        return next(
-            (e for e in self.found if e.event == kind and (not code or e.code == code)), None
-        )
+    def one(self, kind: str) -> Event | None:
+        """The first event of a kind."""
+        return next((e for e in self.found if e.event == kind), None)
 
-    def failed(self, code: str = "") -> Event | None:
-        """The first failing call; of one module: between its first event and the next module's."""
-        current = ""
-        for e in self.found:
-            if e.event == "module":
-                current = str(e.code)
-            if e.event == "failed" and current == code:
-                return e
-        return None
+    @property
+    def right(self) -> bool:
+        """It came to its end, no call failed, every sum is right."""
+        sums, end = self.one("sums"), self.one("end")
+        return (
+            self.verdict == "pass"
+            and self.one("failed") is None
+            and (sums is not None and sums.wrong == 0)
+            and (end is not None and not end.bad)
+        )
 
 
 def judge(seen: Seen) -> tuple[Check, ...]:
     """All checks of the suite."""
     if seen.choice.reason:
-        return tuple(_skipped(check, seen.choice.reason) for check in _CHECKS)
-    run = read(seen)
+        return tuple(ruled(check, "skip", seen.choice.reason, "machine") for check in _CHECKS)
+    run = read(seen, "smoke")
     if run.verdict != "pass":
-        return tuple(
-            replace(check, verdict=run.verdict, reason=run.reason, blame=run.blame)
-            for check in _CHECKS
-        )
+        owner = run.blame
+        if run.verdict == "inconclusive" and read(seen, "reference").right:
+            # The prebuilt code came through on this GPU: what hung or died is the image's code.
+            run, owner = run._replace(verdict="fail"), "image"
+        return tuple(ruled(check, run.verdict, run.reason, owner) for check in _CHECKS)
     return (_driver(seen, run), _code(seen, run), _calls(seen, run), _sums(seen, run))
+
+
+def came_through(seen: Seen) -> bool:
+    """The code that is judged gave nothing to find a culprit for."""
+    return read(seen, "smoke").right
 
 
 _DRIVER, _CODE, _CALLS, _SUMS = _CHECKS = (
@@ -76,7 +81,7 @@ _DRIVER, _CODE, _CALLS, _SUMS = _CHECKS = (
         id="smoke.code",
         core=True,
         verdict="pass",
-        says="code for this device is in the image's own output and loads",
+        says="machine code for this device is in what the image's compiler made, and loads",
         rule="the module loads with compilation at load time switched off",
     ),
     Check(
@@ -99,16 +104,12 @@ _DRIVER, _CODE, _CALLS, _SUMS = _CHECKS = (
 )
 
 
-def _skipped(check: Check, reason: str) -> Check:
-    return replace(check, verdict="skip", reason=reason, blame="machine")
-
-
-def read(seen: Seen) -> Run:
+def read(seen: Seen, step: str) -> Run:
     """The probe's lines, once they are known to be whole and of this run."""
-    ran = seen.step("smoke")
+    ran = seen.step(step)
     if ran is None:
-        last = next((s for s in seen.sessions if s.name == "work"), None)
-        says = last_line(last.says) if last else "the run ended before it"
+        session = next((s for s in seen.sessions if s.name == "work"), None)
+        says = last_line(session.says) if session else "the run ended before it"
         return Run((), "fail", f"no container with a GPU came up: {says}", "machine")
     if ran.timed_out:
         return Run((), "inconclusive", f"it did not end within {ran.ms // 1000} s", "machine")
@@ -124,6 +125,9 @@ def read(seen: Seen) -> Run:
     if ran.signal or ran.rc:
         how = f"signal {ran.signal}" if ran.signal else f"exit code {ran.rc}"
         return Run((), "inconclusive", f"the probe ended with {how}", "machine")
+    kinds = [e.event for e in found]
+    if len(set(kinds)) != len(kinds):
+        return Run((), "inconclusive", "the probe's answer names a result twice", "suite")
     memory = next((e for e in found if e.event == "memory"), None)
     if memory and memory.need * 4 > memory.available:
         reason = (
@@ -134,164 +138,149 @@ def read(seen: Seen) -> Run:
     return Run(found)
 
 
-def codes(seen: Seen) -> tuple[str, str | None]:
-    """(the module that is judged, its reference): the image's own code, if it made some."""
-    ran = seen.step("smoke")
-    own = ran is not None and seen.code("image") is not None
-    return ("image", "prebuilt") if own else ("prebuilt", None)
+def code_name(seen: Seen) -> str:
+    """Whose code is judged: ``image`` where its compiler made some, else ``prebuilt``."""
+    return "image" if seen.code("image") else "prebuilt"
+
+
+def _owner(seen: Seen) -> Blame:
+    """Who owns a fault of the code that is judged."""
+    return "image" if read(seen, "reference").right else "machine"
 
 
 def _driver(seen: Seen, run: Run) -> Check:
     e = run.one("driver")
     if e is None:
-        return replace(_DRIVER, verdict="inconclusive", reason="no answer", blame="suite")
+        return ruled(_DRIVER, "inconclusive", "the probe names no driver", "suite")
+    baked = facts.baked(seen)
+    check = replace(
+        _DRIVER,
+        value=f"driver CUDA {facts.version(e.cuda)}" if e.cuda else "",
+        inputs=_runtimes(seen, e),
+    )
+    controls = _planted(seen, e)
+    if baked and (e.path in baked or not e.path):
+        reason = f"libcuda comes from the image: {', '.join(baked)}"
+        return settle(ruled(check, "fail", reason, "image"), *controls)
+    if e.error or e.code or not e.cuda:
+        reason = " ".join(filter(None, (e.error, e.missing))) or f"cuDriverGetVersion: {e.code}"
+        return settle(ruled(check, "fail", reason, "machine"), *controls)
+    return settle(check, *controls)
+
+
+def _runtimes(seen: Seen, driver: Event) -> Pairs:
     python = facts.packages(seen.step("packages"))
     pair = facts.pair(seen.step("pair"))
     loaded = facts.loads(seen.step("loads")) or {}
     library = runtime_library(seen)
     cudart = loaded[library].version if library else 0
-    framework = f"torch {python.torch} with CUDA {python.torch_cuda}" if python.torch else "none"
-    toolkit = f"nvcc {pair.cuda}" if pair else ""
-    check = replace(
-        _DRIVER,
-        value=f"driver CUDA {facts.version(e.cuda)}" if e.cuda else "",
-        inputs=Pairs(
-            {
-                "libcuda": e.path,
-                "driver": seen.driver or e.module or "unknown",
-                "driver CUDA": facts.version(e.cuda) if e.cuda else "unknown",
-                "toolkit": toolkit or "none",
-                "cudart": facts.version(cudart) if cudart else "none",
-                "framework": framework,
-                "forward compatibility": "yes" if "/compat/" in e.path else "no",
-            }
-        ),
+    return Pairs(
+        {
+            "libcuda": driver.path,
+            "driver": seen.driver or driver.module or "unknown",
+            "driver CUDA": facts.version(driver.cuda) if driver.cuda else "unknown",
+            "toolkit": f"nvcc {pair.cuda}" if pair else "none",
+            "cudart": facts.version(cudart) if cudart else "none",
+            "framework": f"torch {python.torch}, CUDA {python.torch_cuda}"
+            if python.torch
+            else "none",
+            "forward compatibility": "yes" if "/compat/" in driver.path else "no",
+        }
     )
-    controls: tuple[Control, ...] = ()
-    planted = seen.step("driver-planted")
-    if planted is not None and planted.ok:
-        try:
-            other = next((x for x in events(planted.out) if x.event == "driver"), None)
-        except InputError:
-            other = None
-        path = other.path if other else ""
-        red = f"{seen.probes_at}/planted/" in path and path != e.path
-        says = f"seen at {path}" if path else "not seen"
-        controls = (Control(name="planted libcuda", red=red, says=says),)
-    baked = facts.baked(seen)
-    if baked and (e.path in baked or not e.path):
-        reason = f"libcuda comes from the image: {', '.join(baked)}"
-        return settle(replace(check, verdict="fail", reason=reason, blame="image"), *controls)
-    if e.error or e.code or not e.cuda:
-        reason = " ".join(filter(None, (e.error, e.missing))) or f"cuDriverGetVersion: {e.code}"
-        return settle(replace(check, verdict="fail", reason=reason, blame="machine"), *controls)
-    return settle(check, *controls)
+
+
+def _planted(seen: Seen, driver: Event) -> tuple[Control, ...]:
+    ran = seen.step("driver-planted")
+    if ran is None or not ran.ok:
+        return ()
+    try:
+        other = next((e for e in events(ran.out) if e.event == "driver"), None)
+    except InputError:
+        other = None
+    path = other.path if other else ""
+    red = f"{seen.probes_at}/planted/" in path and path != driver.path
+    says = f"seen at {path}" if path else "not seen"
+    return (Control(name="planted libcuda", red=red, says=says),)
 
 
 def _early(run: Run) -> tuple[str, Blame] | None:
-    """A failure before any module: (reason, blame)."""
-    e = run.failed()
-    if e is None:
-        device = run.one("no-device")
-        if device:
+    """A failure before the code was tried: (reason, blame)."""
+    e, driver = run.one("failed"), run.one("driver")
+    if e is None or run.one("memory"):
+        if device := run.one("no-device"):
             return f"the device is not there ({device.count} visible)", "machine"
-        driver = run.one("driver")
-        if driver is None or run.one("device") is None:
-            return "the driver did not come up", "machine"
-        return None
-    compat = (driver := run.one("driver")) is not None and "/compat/" in driver.path
+        return None if run.one("device") else ("the driver did not come up", "machine")
+    compat = driver is not None and "/compat/" in driver.path
     blame: Blame = "image" if e.code in _MISMATCH and compat else "machine"
-    return f"{e.call} answers {_answer(e)}", blame
+    return _failure(e), blame
 
 
-def _answer(e: Event) -> str:
-    return f"{e.code} {e.says}".strip()
+def _failure(e: Event) -> str:
+    return f"{e.call} answers {e.code} {e.says}".strip()
 
 
 def _code(seen: Seen, run: Run) -> Check:
-    name, reference = codes(seen)
-    other = run.one("other")
-    device = run.one("device")
+    name = code_name(seen)
+    device, other, e = run.one("device"), run.one("other"), run.one("failed")
+    code = seen.code(name)
     check = replace(
         _CODE,
         value=f"{name} code on cc {device.major}.{device.minor}" if device else "",
-        inputs=Pairs(
-            {"code": name, "targets": ",".join(c.targets if (c := seen.code(name)) else ())}
-        ),
+        inputs=Pairs({"code": name, "targets": ",".join(code.targets if code else ())}),
     )
+    if early := _early(run):
+        return ruled(check, "fail", *early)
     controls: tuple[Control, ...] = ()
     if other:
-        red = other.answer in WRONG_CC
         says = f"code for cc {other.cc}.x answers {other.answer}"
-        controls = (Control(name="wrong cc", red=red, says=says),)
-    if early := _early(run):
-        return replace(check, verdict="fail", reason=early[0], blame=early[1])
-    if run.one("sums", name) or run.one("launched", name):
-        return settle(check, *controls)
-    e = run.failed(name)
-    reason = f"{e.call} answers {_answer(e)}" if e else "the module was not tried"
-    blame: Blame = "machine"
-    if e and reference and run.one("sums", reference):
-        blame = "image"
-        reason += "; the reference code loads and runs"
-    elif not e:
-        return replace(check, verdict="inconclusive", reason=reason, blame="suite")
-    return settle(replace(check, verdict="fail", reason=reason, blame=blame), *controls)
+        controls = (Control(name="wrong cc", red=other.answer in WRONG_CC, says=says),)
+    if e and e.call in {"module_load", "module_function"}:
+        return settle(ruled(check, "fail", _failure(e), _owner(seen)), *controls)
+    if not run.one("launched") and not e:
+        return ruled(check, "inconclusive", "the code was not tried", "suite")
+    return settle(check, *controls)
 
 
 def _calls(seen: Seen, run: Run) -> Check:
-    name, reference = codes(seen)
-    end = run.one("end")
-    bad = run.one("bad-launch", name)
+    end, bad, e = run.one("end"), run.one("bad-launch"), run.one("failed")
     check = replace(_CALLS, value=f"{end.calls} calls" if end else "")
+    if early := _early(run):
+        return ruled(check, "fail", *early)
     controls: tuple[Control, ...] = ()
     if bad:
         says = f"a launch with 4096 threads a block answers {bad.answer}"
         controls = (Control(name="bad launch", red=bad.answer in BAD_LAUNCH, says=says),)
-    if early := _early(run):
-        return replace(check, verdict="fail", reason=early[0], blame=early[1])
-    e = run.failed(name) or (run.failed(reference) if reference else None)
     if e:
-        only_image = reference and run.failed(reference) is None and run.one("sums", reference)
-        blame: Blame = "image" if only_image else "machine"
-        reason = f"{e.call} answers {_answer(e)}"
-        return settle(replace(check, verdict="fail", reason=reason, blame=blame), *controls)
+        return settle(ruled(check, "fail", _failure(e), _owner(seen)), *controls)
     if end is None or end.nonce != seen.nonce or end.bad:
-        return replace(
-            check, verdict="inconclusive", reason="it did not come through", blame="machine"
-        )
+        return ruled(check, "inconclusive", "the probe did not come to its end", "machine")
     return settle(check, *controls)
 
 
 def _sums(seen: Seen, run: Run) -> Check:
-    name, reference = codes(seen)
-    sums = run.one("sums", name)
-    check = replace(_SUMS, inputs=Pairs({"elements": str(seen.count), "code": name}))
+    sums, changed, skipped = run.one("sums"), run.one("changed"), run.one("skipped")
+    check = replace(_SUMS, inputs=Pairs({"elements": str(seen.count), "code": code_name(seen)}))
     if early := _early(run):
-        return replace(check, verdict="fail", reason=early[0], blame=early[1])
+        return ruled(check, "fail", *early)
     if sums is None:
-        reason = "the kernel gave no result to compare"
-        other = reference and run.one("sums", reference)
-        blame: Blame = "image" if other else "machine"
-        return replace(check, verdict="fail", reason=reason, blame=blame)
+        return ruled(check, "fail", "the kernel gave no result to compare", _owner(seen))
     check = replace(check, value=str(sums.wrong))
-    controls = []
-    if changed := run.one("changed", name):
-        red = changed.wrong == sums.wrong + 1
-        says = f"{changed.wrong} wrong after one was changed"
-        controls.append(Control(name="changed element", red=red, says=says))
-    if skipped := run.one("skipped", name):
-        red = skipped.wrong == seen.count
-        says = f"{skipped.wrong} of {skipped.compared} wrong without a launch"
-        controls.append(Control(name="skipped launch", red=red, says=says))
     if sums.compared != seen.count:
         reason = f"{sums.compared} of {seen.count} elements were compared"
-        return replace(check, verdict="inconclusive", reason=reason, blame="suite")
+        return ruled(check, "inconclusive", reason, "suite")
+    controls = []
+    if changed:
+        says = f"{changed.wrong} wrong after one was changed"
+        red = changed.wrong == sums.wrong + 1
+        controls.append(Control(name="changed element", red=red, says=says))
+    if skipped:
+        says = f"{skipped.wrong} of {skipped.compared} wrong without a launch"
+        red = skipped.wrong == seen.count
+        controls.append(Control(name="skipped launch", red=red, says=says))
     if sums.wrong:
-        right = reference and (r := run.one("sums", reference)) and r.wrong == 0
         reason = f"{sums.wrong} of {seen.count} sums are wrong, the first at {sums.first}"
-        blame = "image" if right else "machine"
-        return settle(replace(check, verdict="fail", reason=reason, blame=blame), *controls)
+        # That the comparison can fail needs no further proof here.
+        return ruled(check, "fail", reason, _owner(seen))
     if len(controls) < 2:
-        return replace(check, verdict="inconclusive", reason="a control did not run", blame="suite")
+        return ruled(check, "inconclusive", "a control did not run", "suite")
     return settle(check, *controls)

@@ -1,0 +1,97 @@
+"""An engine for tests: this machine without a container, and a GPU that is made.
+
+With a GPU access mode the libcuda of `fake_cuda.c` is put in front of the loader, as a container
+toolkit would do; nothing measured on it is a figure.
+"""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from envbuild.engines.base import Mount, RunSpec
+from envbuild.io import proc
+from envbuild.io.net import Net
+from envbuild.values.codec import Pairs
+from envbuild.values.finding import Step
+from envbuild.values.host import Driver, EngineFacts, Gpu, Host
+from envbuild.values.image import BuildContext, Image
+
+HOST = Host(
+    kind="made",
+    gpus=(Gpu(name="made for tests", uuid="GPU-fafafafa-fafa-fafa-fafa-fafafafafafa", cc="9.0"),),
+    driver=Driver(version="580.0.0", cuda="13.0"),
+)
+NO_GPU = Host(kind="made")
+DIGEST = "sha256:" + "b" * 64
+
+
+def image(**labels: str) -> Image:
+    """A made image whose inside is this machine."""
+    named = {f"envbuild.{name}": text for name, text in labels.items()}
+    return Image(ref="made/here:1", config=DIGEST, platform="linux/amd64", labels=Pairs(named))
+
+
+def fake_libcuda(folder: Path) -> Path:
+    """The folder that holds the compiled fake driver."""
+    source = Path(__file__).with_name("fake_cuda.c")
+    argv = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([*argv, "-o", folder / "libcuda.so.1", source], check=True)
+    return folder
+
+
+class HereEngine:
+    """Runs commands on this machine.
+
+    Args:
+        driver: folder of the made libcuda.
+        fake: how it misbehaves.
+        env: the image's own environment.
+    """
+
+    name = "docker"
+
+    def __init__(self, driver: Path, fake: str = "", env: dict[str, str] | None = None) -> None:
+        self.driver = driver
+        self.fake = fake
+        self.env = {"PATH": "/usr/bin:/bin"} | (env or {})
+        self.specs: list[RunSpec] = []
+
+    def probe(self) -> EngineFacts:
+        return EngineFacts(name=self.name, version="made", answers=True, access=("cdi", "gpus"))
+
+    def inside(self, mount: Mount) -> str:
+        return mount.source
+
+    def inspect(self, ref: str) -> Image | None:
+        return image() if ref in {"made/here:1", DIGEST} else None
+
+    def run(self, ref: str, spec: RunSpec) -> proc.Completed:
+        assert self.inspect(ref)
+        self.specs.append(spec)
+        env = {**self.env, **dict(spec.env)}
+        if spec.access != "none":
+            old = env.get("LD_LIBRARY_PATH")
+            env["LD_LIBRARY_PATH"] = f"{self.driver}:{old}" if old else str(self.driver)
+            env["ENVBUILD_FAKE"] = self.fake
+        return proc.run(spec.argv, timeout=spec.timeout, env=env, cwd=os.sep)
+
+    def build_steps(
+        self, context: BuildContext, tag: str, net: Net, target: str = ""
+    ) -> tuple[Step, ...]:
+        raise AssertionError
+
+    def build(self, context: BuildContext, tag: str, net: Net, target: str = "") -> Image:
+        raise AssertionError
+
+    def pull(self, ref: str, net: Net) -> Image:
+        raise AssertionError
+
+    def interactive(self, ref: str, argv: Sequence[str], access: str) -> int:
+        raise AssertionError
+
+    def run_step(self, ref: str, argv: Sequence[str], access: str) -> Step:
+        raise AssertionError
+
+    def push(self, ref: str, target: str, net: Net) -> Image:
+        raise AssertionError

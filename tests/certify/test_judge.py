@@ -1,0 +1,379 @@
+"""Each check must pass, fail, and be void when its control stays green; then suites and exits."""
+
+import pytest
+
+from envbuild.certify.judge import Judgement, judge
+from envbuild.certify.seen import Choice, Code, Seen
+from envbuild.values.certificate import Check
+from envbuild.values.codec import dump, load, replace
+from tests.certify import samples
+from tests.certify.samples import changed, runtime, seen, smoke, without
+
+
+def check(result: Judgement, name: str) -> Check:
+    return next(c for suite in result.suites for c in suite.checks if c.id == name)
+
+
+def verdict(now: Seen, name: str) -> tuple[str, str | None]:
+    found = check(judge(now, ("toolchain", "smoke")), name)
+    return found.verdict, found.blame
+
+
+def test_a_good_image_on_a_good_machine_is_certified() -> None:
+    result = judge(seen(), ("toolchain", "smoke"))
+    assert (result.verdict, result.exit) == ("pass", 0)
+    assert [(s.name, s.verdict, len(s.checks)) for s in result.suites] == [
+        ("toolchain", "pass", 6),
+        ("smoke", "pass", 4),
+    ]
+    controls = [c for s in result.suites for one in s.checks for c in one.controls]
+    assert len(controls) == 10
+    assert all(control.red for control in controls)
+
+
+def test_observations_can_be_judged_again_from_a_file() -> None:
+    again = load(Seen, dump(seen()), "observations")
+    assert judge(again, ("smoke",)) == judge(seen(), ("smoke",))
+
+
+FAILS = [
+    ("toolchain.compiles", lambda s: changed(s, "compile", rc=2, err="error: no"), "image"),
+    ("toolchain.compiles", lambda s: changed(s, "link", rc=1, err="cannot find -lcudart"), "image"),
+    ("toolchain.compiles", lambda s: changed(s, "program", out="runtime?"), "image"),
+    ("toolchain.compiles", lambda s: changed(s, "program", rc=-1, signal=11), "image"),
+    (
+        "toolchain.pair",
+        lambda s: changed(s, "pair", out="envbuild_pair host gcc 16 1 cuda 13 0 88 end"),
+        "image",
+    ),
+    (
+        "toolchain.pair",
+        lambda s: changed(
+            changed(s, "pair", rc=1, out="", err=samples.ERROR),
+            "pair-anyway",
+            out="envbuild_pair host gcc 16 1 cuda 13 0 88 end",
+        ),
+        "image",
+    ),
+    (
+        "toolchain.pair",
+        lambda s: changed(s, "pair", out="envbuild_pair host clang 21 0 cuda 13 0 88 end"),
+        "image",
+    ),
+    (
+        "toolchain.sass",
+        lambda s: replace(s, codes=(Code(name="image", sha256="", targets=("80",)), *s.codes[:2])),
+        "image",
+    ),
+    (
+        "toolchain.sass",
+        lambda s: replace(s, codes=(Code(name="image", sha256="", error="cut"), *s.codes[:2])),
+        "image",
+    ),
+    (
+        "toolchain.loader",
+        lambda s: changed(
+            s, "loads", out=samples.LOADS.replace(samples.CUDART, "").replace("13000", "0")
+        ),
+        "image",
+    ),
+    ("toolchain.loader", lambda s: changed(s, "program-shared", rc=127, err="error"), "image"),
+    (
+        "toolchain.no-driver",
+        lambda s: changed(
+            s,
+            "loads",
+            out=samples.LOADS.replace(
+                samples.load_line("libcuda.so.1", error=samples.MISSING),
+                samples.load_line("libcuda.so.1", "/usr/lib/libcuda.so.535.1"),
+            ),
+        ),
+        "image",
+    ),
+    (
+        "toolchain.no-driver",
+        lambda s: changed(
+            s, "ldconfig", out="\tlibnvidia-ml.so.1 (libc6,x86-64) => /usr/lib/libnvidia-ml.so.1\n"
+        ),
+        "image",
+    ),
+    (
+        "smoke.driver",
+        lambda s: smoke(s, ('"cuda":13000,"code":0', '"cuda":0,"code":999')),
+        "machine",
+    ),
+    (
+        "smoke.code",
+        lambda s: smoke(s, *_failed("launched", "module_load", 209)),
+        "machine",
+    ),
+    ("smoke.calls", lambda s: smoke(s, *_failed("launched", "synchronize", 700)), "machine"),
+    ("smoke.sums", lambda s: smoke(s, ('"wrong":0,', '"wrong":7,')), "machine"),
+]
+
+
+def _failed(instead: str, call: str, code: int) -> tuple[tuple[str, str], ...]:
+    """Edits that end the answer with a failing call at the line of one event."""
+    lines = list(samples.SMOKE_LINES)
+    at = next(i for i, line in enumerate(lines) if f'"{instead}"' in line)
+    rest = "\n".join(lines[at:])
+    end = lines[-1].replace('"bad":0', '"bad":1')
+    return ((rest, f'{{"event":"failed","call":"{call}","says":"X","code":{code}}}\n{end}'),)
+
+
+@pytest.mark.parametrize(("name", "mutate", "blame"), FAILS)
+def test_each_check_can_fail(name, mutate, blame) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    assert verdict(seen(), name)[0] == "pass"
+    assert verdict(mutate(seen()), name) == ("fail", blame)
+
+
+GREEN = [
+    ("toolchain.compiles", lambda s: changed(s, "broken", rc=0, err="")),
+    ("toolchain.compiles", lambda s: changed(s, "broken", rc=1, err="another error")),
+    ("toolchain.pair", lambda s: changed(s, "ceiling gcc told to be 16", rc=0, err="")),
+    (
+        "toolchain.pair",
+        lambda s: changed(s, "ceiling gcc told to be 16", rc=1, err="no such file"),
+    ),
+    (
+        "toolchain.sass",
+        lambda s: replace(s, codes=(*s.codes[:3], Code(name="other", sha256="", targets=("90",)))),
+    ),
+    (
+        "toolchain.loader",
+        lambda s: changed(s, "loads-cut", out=samples.load_line("libcudart.so.13", "/x/y")),
+    ),
+    ("toolchain.no-driver", lambda s: changed(s, "planted", out=samples.LOADS)),
+    ("smoke.code", lambda s: smoke(s, ('"cc":"6","answer":209', '"cc":"6","answer":0'))),
+    ("smoke.code", lambda s: smoke(s, ('"cc":"6","answer":209', '"cc":"6","answer":700'))),
+    ("smoke.calls", lambda s: smoke(s, ('"bad-launch","answer":1', '"bad-launch","answer":0'))),
+    ("smoke.sums", lambda s: smoke(s, ('"wrong":1,', '"wrong":0,'))),
+    ("smoke.sums", lambda s: smoke(s, (f'"wrong":{samples.COUNT},', '"wrong":3,'))),
+    (
+        "smoke.driver",
+        lambda s: changed(s, "driver-planted", out='{"event":"driver","path":"/usr/lib/x"}'),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "mutate"), GREEN)
+def test_a_control_that_stays_green_voids_its_check(name, mutate) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    now = mutate(seen())
+    assert verdict(now, name) == ("void", "suite")
+    assert judge(now, (name.split(".")[0],)).exit == 9
+
+
+CONTROLS = [
+    ("toolchain.compiles", "broken"),
+    ("toolchain.pair", "ceiling gcc told to be 16"),
+    ("toolchain.loader", "loads-cut"),
+    ("toolchain.no-driver", "planted"),
+    ("smoke.driver", "driver-planted"),
+]
+
+
+@pytest.mark.parametrize(("name", "step"), CONTROLS)
+def test_a_check_whose_control_never_ran_is_void(name: str, step: str) -> None:
+    assert verdict(without(seen(), step), name) == ("void", "suite")
+
+
+def test_an_unknown_ceiling_is_inconclusive() -> None:
+    now = replace(seen(), ceiling=None)
+    assert verdict(now, "toolchain.pair")[0] == "inconclusive"
+    assert judge(now, ("toolchain",)).exit == 8
+
+
+@pytest.mark.parametrize("step", ["compile", "link", "program-shared"])
+def test_a_step_that_hangs_is_inconclusive_and_not_the_images_fault(step: str) -> None:
+    now = changed(seen(), step, rc=-1, signal=9, timed_out=True, ms=60000)
+    assert judge(now, ("toolchain",)).exit == 8
+
+
+def test_no_room_to_compile_is_not_the_images_fault() -> None:
+    now = changed(seen(), "compile", rc=1, err="fatal error: No space left on device")
+    assert verdict(now, "toolchain.compiles") == ("inconclusive", "machine")
+
+
+def test_two_readers_of_machine_code_must_agree() -> None:
+    now = changed(seen(), "cuobjdump", rc=0, out="ELF file    1: image.1.sm_80.cubin\n")
+    assert verdict(now, "toolchain.sass") == ("inconclusive", "suite")
+    now = changed(seen(), "cuobjdump", rc=0, out="ELF file    1: image.1.sm_90.cubin\n")
+    assert verdict(now, "toolchain.sass") == ("pass", None)
+
+
+class TestNoCompiler:
+    def test_a_runtime_stage_is_certified_with_prebuilt_code(self) -> None:
+        result = judge(runtime(seen()), ("toolchain", "smoke"))
+        assert result.exit == 0
+        core = {c.id for s in result.suites for c in s.checks if c.core and s.name == "toolchain"}
+        assert core == {"toolchain.sass", "toolchain.loader", "toolchain.no-driver"}
+        assert check(result, "toolchain.compiles").verdict == "skip"
+
+    def test_any_other_image_without_one_fails(self) -> None:
+        now = runtime(seen())
+        now = replace(now, terms=replace(now.terms, stage="devel"))
+        result = judge(now, ("toolchain",))
+        assert check(result, "toolchain.compiles").verdict == "skip"
+        assert check(result, "toolchain.compiles").blame == "image"
+        assert result.exit == 6
+
+    def test_and_still_gets_smoke_where_only_that_is_required(self) -> None:
+        now = runtime(seen())
+        now = replace(now, terms=replace(now.terms, stage="devel"))
+        result = judge(now, ("smoke",))
+        assert (result.exit, [s.verdict for s in result.suites]) == (0, ["fail", "pass"])
+
+    def test_nvrtc_needs_no_pair(self) -> None:
+        now = changed(seen("toolchain"), "which", out="nvrtc /prefix/bin/nvrtc\n")
+        result = judge(now, ("toolchain",))
+        assert check(result, "toolchain.pair").core is False
+        assert result.exit == 0
+
+    def test_musl_is_a_skip_with_its_reason(self) -> None:
+        now = runtime(seen())
+        for step in ("loads", "loads-cut", "planted", "driver-planted", "smoke"):
+            now = changed(now, step, rc=127, out="", err="cannot be started")
+        result = judge(now, ("toolchain",))
+        assert result.exit == 6
+        assert "no glibc" in check(result, "toolchain.loader").reason
+        assert judge(now, ("smoke",)).exit == 6
+
+
+class TestMachine:
+    def test_no_gpu_is_exit_4(self) -> None:
+        now = replace(seen("smoke"), choice=Choice(reason="there is no NVIDIA GPU here"))
+        result = judge(replace(now, sessions=()), ("smoke",))
+        assert (result.exit, result.verdict) == (4, "fail")
+        assert {c.verdict for c in result.suites[0].checks} == {"skip"}
+
+    def test_the_machine_comes_before_the_image(self) -> None:
+        now = changed(seen(), "compile", rc=2, err="error")
+        now = replace(now, choice=Choice(reason="there is no NVIDIA GPU here"))
+        assert judge(now, ("toolchain", "smoke")).exit == 4
+        assert judge(now, ("toolchain",)).exit == 6
+
+    def test_a_suite_that_is_not_required_decides_nothing(self) -> None:
+        now = changed(seen(), "compile", rc=2, err="error")
+        assert judge(now, ("smoke",)).exit == 0
+
+    def test_too_little_memory_is_the_machines(self) -> None:
+        now = smoke(seen(), ('"available":150000000000', '"available":104857600'))
+        assert judge(now, ("smoke",)).exit == 4
+
+    def test_no_container_came_up(self) -> None:
+        now = seen()
+        work = replace(now.sessions[2], rc=125, says="error: no such device", steps=())
+        now = replace(now, sessions=(*now.sessions[:2], work))
+        assert verdict(now, "smoke.sums") == ("fail", "machine")
+        assert "no such device" in check(judge(now, ("smoke",)), "smoke.sums").reason
+
+
+class TestBlame:
+    RIGHT = changed(seen(), "reference", rc=0, out="\n".join(samples.SMOKE_LINES))
+
+    def test_wrong_sums_that_the_reference_does_not_show_are_the_images(self) -> None:
+        now = smoke(self.RIGHT, ('"wrong":0,', '"wrong":7,'))
+        assert verdict(now, "smoke.sums") == ("fail", "image")
+        assert judge(now, ("smoke",)).exit == 6
+
+    def test_code_that_does_not_load_where_the_reference_does_is_the_images(self) -> None:
+        now = smoke(self.RIGHT, *_failed("launched", "module_load", 209))
+        assert verdict(now, "smoke.code") == ("fail", "image")
+
+    def test_a_hang_that_the_reference_does_not_show_is_the_images(self) -> None:
+        now = changed(self.RIGHT, "smoke", rc=-1, signal=9, timed_out=True, ms=60000)
+        assert verdict(now, "smoke.sums") == ("fail", "image")
+        assert verdict(without(now, "reference"), "smoke.sums") == ("inconclusive", "machine")
+
+    def test_forward_compat_on_a_card_without_it_is_the_images(self) -> None:
+        now = smoke(
+            seen(),
+            *_failed("device", "init", 804),
+            ("/usr/lib/libcuda.so.580.159.04", "/usr/local/cuda/compat/libcuda.so.580"),
+        )
+        assert verdict(now, "smoke.calls") == ("fail", "image")
+
+    def test_a_baked_driver_that_answers_is_the_images(self) -> None:
+        path = "/usr/lib/libcuda.so.580.159.04"
+        now = changed(
+            seen(),
+            "loads",
+            out=samples.LOADS.replace(
+                samples.load_line("libcuda.so.1", error=samples.MISSING),
+                samples.load_line("libcuda.so.1", path),
+            ),
+        )
+        assert verdict(now, "smoke.driver") == ("fail", "image")
+
+
+LIES = [
+    "",
+    "not json at all",
+    '{"event":"start"',
+    '{"event":"sums","wrong":"none"}',
+    "\n".join(samples.SMOKE_LINES).replace(samples.NONCE, "0" * 16),
+    "\n".join(samples.SMOKE_LINES).replace(f'"count":{samples.COUNT}', '"count":3'),
+    "\n".join(samples.SMOKE_LINES).replace(
+        '"compared":16777219,"wrong":0', '"compared":5,"wrong":0'
+    ),
+    "\n".join(samples.SMOKE_LINES[:-1]),
+    "\n".join((*samples.SMOKE_LINES[:7], *samples.SMOKE_LINES[-1:])),
+    "\n".join((*samples.SMOKE_LINES, samples.SMOKE_LINES[6])),
+]
+
+
+@pytest.mark.parametrize("text", LIES)
+def test_garbage_and_lies_are_never_a_pass(text: str) -> None:
+    result = judge(changed(seen(), "smoke", out=text), ("smoke",))
+    assert result.exit in {4, 8, 9}
+    assert result.verdict != "pass"
+
+
+def test_noise_of_an_image_does_no_harm() -> None:
+    text = "Welcome!\n" + "\n".join(samples.SMOKE_LINES)
+    assert judge(changed(seen(), "smoke", out=text), ("smoke",)).exit == 0
+
+
+def test_nothing_run_is_exit_9() -> None:
+    assert judge(replace(seen(), asked=()), ("smoke",)).exit == 9
+    assert judge(seen("toolchain"), ("smoke",)).exit == 9
+    assert judge(replace(seen("toolchain"), sessions=(), codes=()), ("toolchain",)).exit in {8, 9}
+
+
+class TestLockDrift:
+    PACKAGES = (
+        '{"python": "3.11.2", "packages": {"nvidia-cuda-nvcc": "13.0.88"}, "torch": null, '
+        '"error": ""}'
+    )
+
+    def locked(self, packages: str) -> Seen:
+        now = changed(seen("toolchain"), "packages", rc=0, out=packages, err="")
+        return replace(now, terms=replace(now.terms, wheels=samples.LOCKED))
+
+    def test_same_versions_pass_and_the_control_is_seen(self) -> None:
+        result = judge(self.locked(self.PACKAGES), ("toolchain",))
+        found = check(result, "toolchain.lock-drift")
+        assert (found.verdict, result.exit) == ("pass", 0)
+        assert found.controls[0].red
+
+    @pytest.mark.parametrize("packages", ["13.0.99", None])
+    def test_another_or_no_version_fails(self, packages: str | None) -> None:
+        text = (
+            self.PACKAGES.replace("13.0.88", packages)
+            if packages
+            else self.PACKAGES.replace("nvidia-cuda-nvcc", "other")
+        )
+        result = judge(self.locked(text), ("toolchain",))
+        assert (check(result, "toolchain.lock-drift").verdict, result.exit) == ("fail", 6)
+
+    def test_a_list_that_cannot_be_read_is_inconclusive(self) -> None:
+        result = judge(self.locked("{"), ("toolchain",))
+        assert (check(result, "toolchain.lock-drift").verdict, result.exit) == ("inconclusive", 8)
+
+    def test_an_image_built_from_another_lock_fails(self) -> None:
+        now = self.locked(self.PACKAGES)
+        labels = samples.Pairs({"envbuild.lock": "sha256:1"})
+        now = replace(now, image=replace(now.image, labels=labels))
+        assert verdict(now, "toolchain.lock-drift") == ("fail", "image")
+        now = replace(now, terms=replace(now.terms, lock="sha256:1"))
+        assert verdict(now, "toolchain.lock-drift") == ("pass", None)

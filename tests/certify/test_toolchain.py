@@ -1,0 +1,116 @@
+"""The suite on a real nvcc, and on one that was tampered with: each defect turns its check red."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from envbuild.certify import run
+from envbuild.certify.probes import DRIVER_LIBRARIES
+from envbuild.matrix.load import load
+from envbuild.values.certificate import Certificate, Check
+from tests.certify import here
+
+NVCC = Path("/usr/local/cuda/bin")
+PREFIX = NVCC.parent
+pytestmark = pytest.mark.skipif(
+    not shutil.which("nvcc", path=str(NVCC)) or os.uname().machine != "x86_64",
+    reason="no nvcc on this machine",
+)
+ENV = {"PATH": f"{NVCC}:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{PREFIX}/lib64"}
+
+
+def certify(**env: str) -> Certificate:
+    return run.certify(
+        here.HereEngine(Path("/nowhere"), env=ENV | env),
+        here.image(promise="75,90", cc="7.5,9.0"),
+        host=here.NO_GPU,
+        matrices=load(),
+        policy=run.Policy(require=("toolchain",)),
+    )
+
+
+def check(found: Certificate, name: str) -> Check:
+    return next(c for s in found.suites for c in s.checks if c.id == f"toolchain.{name}")
+
+
+def wrapper(folder: Path, text: str) -> str:
+    """A PATH whose nvcc is a script of ours."""
+    script = folder / "nvcc"
+    script.write_text(f"#!/bin/sh\n{text}\n")
+    script.chmod(0o755)
+    return f"{folder}:{ENV['PATH']}"
+
+
+def test_a_toolkit_that_works() -> None:
+    found = certify()
+    assert found.exit == 0, [c.reason for s in found.suites for c in s.checks]
+    assert {c.verdict for s in found.suites for c in s.checks if c.core} == {"pass"}
+    controls = {c.name for s in found.suites for one in s.checks for c in one.controls}
+    assert {"broken source", "wrong cc", "cut library", "planted libcuda"} < controls
+    assert any(name.startswith("gcc told to be") for name in controls)
+    assert check(found, "sass").value == "75,90"
+    assert found.not_run == ("smoke",)
+
+
+def test_a_compiler_above_the_ceiling_is_refused() -> None:
+    found = certify(NVCC_PREPEND_FLAGS="-U__GNUC__ -D__GNUC__=99")
+    assert found.exit == 6
+    assert check(found, "pair").verdict == "fail"
+    assert "gcc 99 is above" in check(found, "pair").reason
+    assert "unsupported GNU version" in check(found, "compiles").reason
+
+
+def test_a_toolkit_that_no_longer_refuses_proves_nothing() -> None:
+    found = certify(NVCC_APPEND_FLAGS="-allow-unsupported-compiler")
+    assert check(found, "pair").verdict == "void"
+    assert found.exit == 9
+
+
+def test_code_for_another_cc_is_not_the_promised_one(tmp_path: Path) -> None:
+    text = f'exec {NVCC}/nvcc $(echo "$@" | sed s/sm_90/sm_86/g\\;s/compute_90/compute_86/g)'
+    found = certify(PATH=wrapper(tmp_path, text))
+    assert (check(found, "sass").verdict, found.exit) == ("fail", 6)
+    assert "sm_90" in check(found, "sass").reason
+
+
+def test_a_compiler_that_makes_nothing(tmp_path: Path) -> None:
+    found = certify(
+        PATH=wrapper(tmp_path, f'case "$*" in *-fatbin*) ;; *) exec {NVCC}/nvcc "$@";; esac')
+    )
+    assert check(found, "sass").verdict == "fail"
+    assert found.exit in {6, 9}
+
+
+def test_a_cut_library_does_not_resolve(tmp_path: Path) -> None:
+    whole = (PREFIX / "lib64" / "libcudart.so.13").resolve().read_bytes()
+    (tmp_path / "libcudart.so.13").write_bytes(whole[: len(whole) // 2])
+    found = certify(LD_LIBRARY_PATH=f"{tmp_path}:{ENV['LD_LIBRARY_PATH']}")
+    assert check(found, "loader").verdict == "fail"
+    assert found.exit == 6
+
+
+@pytest.mark.parametrize("name", DRIVER_LIBRARIES)
+def test_a_driver_that_the_loader_takes(name: str, tmp_path: Path) -> None:
+    subprocess.run(["gcc", "-shared", "-o", tmp_path / name, "-x", "c", "/dev/null"], check=True)
+    found = certify(LD_LIBRARY_PATH=f"{tmp_path}:{ENV['LD_LIBRARY_PATH']}")
+    assert check(found, "no-driver").verdict == "fail"
+    assert name in check(found, "no-driver").value
+    assert found.exit == 6
+
+
+def test_a_driver_in_compat_that_nothing_resolves_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "compat").mkdir()
+    subprocess.run(
+        ["gcc", "-shared", "-o", tmp_path / "compat/libcuda.so.1", "-x", "c", "/dev/null"],
+        check=True,
+    )
+    assert check(certify(CUDA_HOME=str(tmp_path)), "no-driver").verdict == "pass"
+
+
+def test_no_compiler_where_one_is_promised() -> None:
+    found = certify(PATH="/usr/bin:/bin")
+    assert found.exit == 6
+    assert "no compiler" in check(found, "compiles").reason
