@@ -7,7 +7,6 @@ typer reads::
     def command(request: RequestFlags, output: OutputFlags) -> int: ...
 """
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
@@ -18,14 +17,14 @@ import typer
 from envbuild.cli import show
 from envbuild.errors import InputError
 from envbuild.io.net import Net, checked
+from envbuild.values.codec import Value, fields
 from envbuild.values.request import Request, Wish
 
 Text = str | None
 Many = list[str] | None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RequestFlags:
+class RequestFlags(Value):
     """What is wanted. Nothing given: this machine is detected."""
 
     cc: Annotated[
@@ -98,8 +97,7 @@ class RequestFlags:
         )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NetFlags:
+class NetFlags(Value):
     """How this machine reaches the world; never stored anywhere."""
 
     registry_mirror: Annotated[
@@ -157,8 +155,7 @@ class NetFlags:
         )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class OutputFlags:
+class OutputFlags(Value):
     """How the result is shown."""
 
     json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False
@@ -186,12 +183,12 @@ def expand(function: Callable[..., Any]) -> Callable[..., Any]:
             field_hints = get_type_hints(hints[name], include_extras=True)
             shared += [
                 inspect.Parameter(
-                    field.name,
+                    flag,
                     inspect.Parameter.KEYWORD_ONLY,
-                    default=field.default,
-                    annotation=field_hints[field.name],
+                    default=default,
+                    annotation=field_hints[flag],
                 )
-                for field in dataclasses.fields(hints[name])
+                for flag, default in fields(hints[name]()).items()
             ]
         else:
             plain.append(
@@ -201,8 +198,7 @@ def expand(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapper(**values: object) -> object:
         for name, group in groups.items():
-            fields = {f.name: values.pop(f.name) for f in dataclasses.fields(group)}
-            values[name] = group(**fields)
+            values[name] = group(**{flag: values.pop(flag) for flag in fields(group())})
         return function(**values)
 
     parameters = plain + shared

@@ -1,6 +1,5 @@
 """A plan from what a command was given: a plan file, a context folder, envbuild.yaml or flags."""
 
-import dataclasses
 import difflib
 from pathlib import Path
 from typing import Any, NoReturn, get_type_hints
@@ -8,7 +7,7 @@ from typing import Any, NoReturn, get_type_hints
 from envbuild.cli.options import Many, RequestFlags
 from envbuild.errors import InputError
 from envbuild.io import files
-from envbuild.values.codec import load
+from envbuild.values.codec import fields, load, replace
 from envbuild.values.plan import Fleet, Plan
 
 _YAML = {".yaml", ".yml"}
@@ -55,13 +54,9 @@ def _load(data: bytes, name: str) -> Plan | Fleet:
 
 def _over(given: RequestFlags, flags: RequestFlags) -> RequestFlags:
     """The flags of the file, with those of the command line over them."""
-    default = RequestFlags()
-    typed = {
-        field.name: value
-        for field in dataclasses.fields(flags)
-        if (value := getattr(flags, field.name)) != getattr(default, field.name)
-    }
-    return dataclasses.replace(given, **typed)
+    default = fields(RequestFlags())
+    typed = {name: value for name, value in fields(flags).items() if value != default[name]}
+    return replace(given, **typed)
 
 
 def _read(path: str) -> RequestFlags:

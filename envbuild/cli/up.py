@@ -1,6 +1,5 @@
 """``envbuild up``: from a request to a certificate, each stage only when its inputs changed."""
 
-import dataclasses
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -80,13 +79,14 @@ def command(
 
 def _with_fallback(flags: RequestFlags, source: str | None, or_cc: str | None) -> RequestFlags:
     from envbuild.host.detect import this_machine
+    from envbuild.values.codec import replace
 
     if source or or_cc is None or flags.cc or flags.gpu or flags.host:
         return flags
     if any(gpu.cc for gpu in this_machine().gpus):
         return flags
     show.note(f"no NVIDIA GPU is detected here: building for cc {or_cc}, declared (--or-cc)")
-    return dataclasses.replace(flags, cc=[or_cc])
+    return replace(flags, cc=[or_cc])
 
 
 def _show_plan(plan: "Plan", host: "Host", found: "Found") -> None:

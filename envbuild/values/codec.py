@@ -33,6 +33,11 @@ def replace(value: T, /, **changes: object) -> T:
     return msgspec.structs.replace(value, **changes)  # type: ignore[type-var]
 
 
+def fields(value: Value) -> dict[str, Any]:
+    """The fields of a value, in their order."""
+    return {name: getattr(value, name) for name in value.__struct_fields__}  # type: ignore[attr-defined]
+
+
 class Pairs:
     """An immutable, ordered ``name -> text`` table; a JSON object on disk."""
 
