@@ -20,8 +20,9 @@ _OCI = "application/vnd.oci.image"
 _INDEXES = (f"{_OCI}.index.v1+json", f"{_DOCKER}.list.v2+json")
 _MANIFESTS = (f"{_OCI}.manifest.v1+json", f"{_DOCKER}.v2+json")
 _REFERENCE = re.compile(
-    r"(?P<name>[a-zA-Z0-9][a-zA-Z0-9._/:\[\]-]*?)(:(?P<tag>[a-zA-Z0-9_][\w.-]{0,127}))?"
-    r"(@(?P<digest>sha256:[0-9a-f]{64}))?"
+    r"(?P<name>((\[[0-9a-fA-F:]+\]|[a-zA-Z0-9.-]+)(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*)"
+    r"(:(?P<tag>\w[\w.-]{0,127}))?(@(?P<digest>sha256:[0-9a-f]{64}))?",
+    re.ASCII,
 )
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 _LOCAL = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")

@@ -20,7 +20,7 @@ from envbuild.io.net import Net, ca_bundle
 
 _TIMEOUT = 900.0  # seconds; pip may have to download whole wheels to read what they need
 # Where uv keeps its cache, and how patient it is; the rest of UV_* changes what it would choose.
-_KEPT = frozenset({"UV_CACHE_DIR", "UV_HTTP_TIMEOUT"})
+_KEPT = frozenset({"UV_CACHE_DIR", "UV_HTTP_RETRIES", "UV_HTTP_TIMEOUT"})
 _PIN = re.compile(r"([A-Za-z0-9._-]+)==(\S+)")
 _FROM = "    # from "
 

@@ -69,7 +69,7 @@ def _apply(
     try:
         with tarfile.open(fileobj=io.BufferedReader(_Pieces(pieces)), mode="r|*") as tar:
             for member in tar:
-                path = posixpath.normpath("/" + member.name)[1:]
+                path = _inside(member.name)
                 head, name = posixpath.split(path)
                 if name.startswith(".wh."):
                     _white_out(head, name, found)
@@ -79,14 +79,19 @@ def _apply(
                     file = tar.extractfile(member)
                     found[path] = file.read() if file else b""
                 elif member.issym():
-                    found[path] = posixpath.normpath(posixpath.join("/", head, member.linkname))[1:]
+                    found[path] = _inside(posixpath.join("/", head, member.linkname))
                 elif member.islnk():
-                    found[path] = posixpath.normpath("/" + member.linkname)[1:]
+                    found[path] = _inside(member.linkname)
     except tarfile.TarError as e:
         what = f"a layer of the base cannot be unpacked here ({media_type}): {e}"
         raise MachineError(what, fix="use an engine for the lock: --engine docker") from e
     for _ in pieces:  # the digest is checked at the end of the blob
         pass
+
+
+def _inside(name: str) -> str:
+    """The path below the root of the image that a name means; ``..`` ends at the root."""
+    return posixpath.normpath("/" + name.lstrip("/"))[1:]
 
 
 def _white_out(head: str, name: str, found: dict[str, bytes | str]) -> None:

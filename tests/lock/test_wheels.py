@@ -1,0 +1,160 @@
+"""Wheels: one file each, by hash, from real resolvers and an index of made wheels."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from envbuild.errors import InputError, MachineError, NoPlanError
+from envbuild.io.net import Net
+from envbuild.lock import resolvers
+from envbuild.lock.wheels import lock_wheels
+from envbuild.values.codec import replace
+from envbuild.values.lock import Wheel
+from envbuild.values.plan import Layout, Plan, TorchChoice
+from tests.lock.server import Server, publish, sha, wheel
+from tests.render import plans
+
+PLAN = replace(plans.WHEELS, packages=("top==1.0",), layout=Layout(), python="3.11")
+TOP = wheel("top", "1.0", "py3-none-any", ("native>=1", "other; sys_platform == 'win32'"))
+NATIVE = [
+    wheel("native", "1.0", f"cp311-cp311-{platform}")
+    for platform in (
+        "manylinux_2_17_x86_64",
+        "manylinux_2_28_x86_64",
+        "manylinux_2_39_x86_64",
+        "manylinux_2_28_aarch64",
+        "win_amd64",
+    )
+]
+OTHER_PYTHON = wheel("native", "1.0", "cp312-cp312-manylinux_2_28_x86_64")
+
+
+@pytest.fixture(params=["uv", "pip"])
+def resolver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "pip":
+        monkeypatch.setattr(resolvers, "find_uv", lambda: None)
+    elif not resolvers.find_uv():
+        pytest.skip("uv is not here")
+    return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def locked(server: Server, plan: Plan = PLAN) -> tuple[Wheel, ...]:
+    return lock_wheels(plan, Net(index_url=f"http://{server.host}/simple"))
+
+
+@pytest.mark.parametrize("html", [True, False])
+def test_the_one_file_that_fits_best(server: Server, resolver: str, html: bool) -> None:
+    publish(server, "/simple", TOP, *NATIVE, OTHER_PYTHON, html=html)
+    best, top = locked(server)
+    assert best == Wheel(
+        name="native",
+        version="1.0",
+        file="native-1.0-cp311-cp311-manylinux_2_28_x86_64.whl",
+        sha256=sha(NATIVE[1][1])[7:],
+        index="pypi",
+    )
+    assert top.file == "top-1.0-py3-none-any.whl"
+
+
+def test_another_architecture(server: Server, resolver: str) -> None:
+    publish(server, "/simple", TOP, *NATIVE)
+    arm = replace(PLAN, arch="aarch64")
+    assert locked(server, arm)[0].file == "native-1.0-cp311-cp311-manylinux_2_28_aarch64.whl"
+
+
+def test_an_older_c_library(server: Server, resolver: str) -> None:
+    publish(server, "/simple", TOP, *NATIVE)
+    old = replace(PLAN, image=replace(PLAN.image, glibc="2.27"))
+    assert locked(server, old)[0].file == "native-1.0-cp311-cp311-manylinux_2_17_x86_64.whl"
+
+
+def test_the_users_own_settings_do_not_count(
+    server: Server, resolver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(server, "/simple", TOP, *NATIVE)
+    name, data = wheel("native", "9.0", "py3-none-any")
+    (tmp_path / name).write_bytes(data)
+    (tmp_path / "constraints.txt").write_text("native==9.0\n")
+    (tmp_path / "pip.conf").write_text(f"[global]\nfind-links = {tmp_path}\n")
+    (tmp_path / "uv.toml").write_text(f'find-links = ["{tmp_path}"]\n')
+    for variable, value in (
+        ("PIP_FIND_LINKS", str(tmp_path)),
+        ("PIP_CONSTRAINT", str(tmp_path / "constraints.txt")),
+        ("PIP_CONFIG_FILE", str(tmp_path / "pip.conf")),
+        ("PIP_EXTRA_INDEX_URL", f"http://{server.host}/evil"),
+        ("UV_FIND_LINKS", str(tmp_path)),
+        ("UV_CONSTRAINT", str(tmp_path / "constraints.txt")),
+        ("UV_CONFIG_FILE", str(tmp_path / "uv.toml")),
+        ("UV_INDEX", f"http://{server.host}/evil"),
+    ):
+        monkeypatch.setenv(variable, value)
+    assert locked(server)[0].version == "1.0"
+    assert not any("evil" in path for path, _ in server.asked)
+
+
+def test_a_framework_comes_from_its_own_index(server: Server, resolver: str) -> None:
+    publish(server, "/simple", wheel("torch", "2.0", "py3-none-any"), *NATIVE)
+    torch = wheel("torch", "2.0+cu126", "cp311-cp311-manylinux_2_28_x86_64", ("native",))
+    publish(server, "/cu126", torch, html=True)
+    plan = replace(
+        PLAN,
+        packages=("torch==2.0+cu126",),
+        torch=TorchChoice(version="2.0", index="cu126", index_url=f"http://{server.host}/cu126"),
+    )
+    found = {w.name: (w.version, w.index) for w in locked(server, plan)}
+    assert found == {"native": ("1.0", "pypi"), "torch": ("2.0+cu126", "cu126")}
+
+
+def test_nothing_of_the_network_is_in_it(server: Server, resolver: str) -> None:
+    publish(server, "/simple", TOP, *NATIVE)
+    assert server.host.partition(":")[0] not in repr(locked(server))
+
+
+def test_requirements_that_nothing_meets(server: Server, resolver: str) -> None:
+    publish(server, "/simple", TOP)
+    with pytest.raises(NoPlanError) as error:
+        locked(server)
+    assert "native" in str(error.value)
+
+
+@pytest.mark.slow
+def test_an_index_that_does_not_answer(resolver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    with pytest.raises((MachineError, NoPlanError)):
+        lock_wheels(PLAN, Net(index_url="http://127.0.0.1:1/simple"))
+
+
+def test_parts_of_two_releases_are_refused(server: Server, resolver: str) -> None:
+    publish(
+        server,
+        "/simple",
+        wheel("cuda-toolkit", "13.0.2", "py3-none-any", ("nvidia-cuda-nvcc==13.0.*",)),
+        wheel("nvidia-cuda-nvcc", "13.0.88", "py3-none-any", ("nvidia-nvvm",)),
+        wheel("nvidia-nvvm", "13.5.37", "py3-none-any"),
+    )
+    plan = replace(plans.WHEELS, packages=("cuda-toolkit==13.0.2",))
+    with pytest.raises(InputError, match=r"nvidia-nvvm 13\.5\.37"):
+        locked(server, plan)
+
+
+def test_packages_without_a_python() -> None:
+    with pytest.raises(InputError, match="names no Python"):
+        lock_wheels(replace(PLAN, python=None), Net())
+
+
+def test_offline_resolves_nothing() -> None:
+    with pytest.raises(MachineError, match="--offline"):
+        lock_wheels(PLAN, Net(offline=True))
+
+
+def test_uv_is_found_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert resolvers.find_uv() == "/usr/bin/uv"
