@@ -76,7 +76,11 @@ def _root(
     """From a compute capability to a certified CUDA image."""
 
 
+_signals: list[int] = []
+
+
 def _interrupt(number: int, frame: object) -> NoReturn:  # noqa: ARG001
+    _signals.append(number)
     raise KeyboardInterrupt
 
 
@@ -97,7 +101,8 @@ def run(argv: Sequence[str]) -> int:
     """Run one command line and give its exit code; no traceback unless ``--debug``."""
     own = argv[: argv.index("--")] if "--" in argv else argv
     debug = "--debug" in own
-    for name in ("SIGTERM", "SIGHUP"):
+    _signals.clear()
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         # A scheduler's or a closed terminal's end is as clean as Ctrl-C.
         if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
             signal.signal(getattr(signal, name), _interrupt)
@@ -111,8 +116,7 @@ def run(argv: Sequence[str]) -> int:
         show.error(e)
         return e.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        show.note("interrupted: nothing half-written was kept; the same command resumes")
-        return 130
+        result = 130
     except BrokenPipeError:
         # The reader went away (`| head`); Python would complain once more while closing.
         sys.stderr.close()
@@ -135,4 +139,7 @@ def run(argv: Sequence[str]) -> int:
         )
         show.error(bug)
         return bug.exit_code
+    # Typer makes an exit code of a KeyboardInterrupt; a command may give the same code itself.
+    if result == 130 and _signals:
+        show.note("interrupted: nothing half-written was kept; the same command resumes")
     return result if isinstance(result, int) else 0

@@ -1,5 +1,6 @@
 """BuildKit through docker's command line: which client can reach it, and what to tell it."""
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,44 +13,57 @@ from envbuild.values.host import EngineFacts
 _PATIENCE = {"ENVBUILD_PROBE_TIMEOUT": "20"}
 
 
-def probe() -> tuple[EngineFacts, ...]:
-    """Every docker client here: whether its daemon answers, how it reaches BuildKit.
+def clients() -> tuple[str, ...]:
+    """Every docker client here; the first on PATH may not be the one that can build."""
+    return containers.docker_clis(look.here())
+
+
+def probe() -> EngineFacts | None:
+    """The client to use, and what its daemon says: one with buildx, else one that holds BuildKit.
 
     More patient than ``detect``: a busy daemon is still the one to build with.
     """
     here = look.here(_PATIENCE | dict(os.environ))
-    specs = cdi.probe(here)[0]
-    return tuple(containers.docker(here, cli, specs) for cli in containers.docker_clis(here))
+    asked: dict[tuple[str, ...], proc.Completed] = {}
 
+    def once(argv: Sequence[str], env: Mapping[str, str]) -> proc.Completed:
+        if tuple(argv) not in asked:
+            asked[tuple(argv)] = here.runner(argv, env)
+        return asked[tuple(argv)]
 
-def best(found: Sequence[EngineFacts]) -> EngineFacts | None:
-    """The client to build with: buildx wherever it stands, else BuildKit inside the client."""
-    for builder in ("buildx", "DOCKER_BUILDKIT"):
-        for client in found:
-            if client.buildkit == builder:
-                return client
+    mine = dataclasses.replace(here, runner=once)
+    found: dict[str | None, str] = {}
+    for cli in containers.docker_clis(mine):
+        kind = containers.buildkit(mine, cli)
+        found.setdefault(kind, cli)
+        if kind == "buildx":
+            break
+    for kind in ("buildx", "DOCKER_BUILDKIT", None):
+        if kind in found:
+            return containers.docker(mine, found[kind], cdi.probe(mine)[0])
     return None
+
+
+def variables(client: EngineFacts) -> dict[str, str]:
+    """What a build needs in its environment, whichever client runs it."""
+    if client.buildkit == "DOCKER_BUILDKIT":
+        return {"DOCKER_BUILDKIT": "1"}
+    # An attestation would turn the image into an index; provenance is written apart. A variable,
+    # since a buildx that knows no attestations takes no flag about them.
+    return {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 
 
 def environment(client: EngineFacts, endpoint: str) -> Mapping[str, str]:
     """Variables of the build process: the daemon that our API calls reach, no other builder."""
-    chosen = {k: v for k, v in os.environ.items() if k not in {"BUILDX_BUILDER", "DOCKER_CONTEXT"}}
-    chosen["DOCKER_HOST"] = endpoint
-    if client.buildkit == "DOCKER_BUILDKIT":
-        chosen["DOCKER_BUILDKIT"] = "1"
-    return chosen
-
-
-def _options(client: EngineFacts) -> str:
-    """The help text of buildx: what it does not name, it does not take."""
-    return proc.run((str(client.cli), "buildx", "build", "--help"), timeout=20).out
+    own = {k: v for k, v in os.environ.items() if k not in {"BUILDX_BUILDER", "DOCKER_CONTEXT"}}
+    return own | variables(client) | {"DOCKER_HOST": endpoint}
 
 
 def command(client: EngineFacts, staged: Staged, work: Path, order: Order) -> tuple[str, ...]:
     """The build command, one entry an argument.
 
     Args:
-        client: from `best`.
+        client: from `probe`.
         staged: the context on disk.
         work: private folder for the files that the client writes (image id, metadata).
         order: what is to be built.
@@ -58,9 +72,6 @@ def command(client: EngineFacts, staged: Staged, work: Path, order: Order) -> tu
         # The builder of the daemon itself: others see neither its images nor our local base.
         argv = [str(client.cli), "buildx", "build", "--builder", "default", "--load"]
         argv += ["--metadata-file", str(work / "metadata.json")]
-        if "--provenance" in _options(client):
-            # An attestation would turn the image into an index; provenance is written apart.
-            argv.append("--provenance=false")
     else:
         argv = [str(client.cli), "build"]
     argv += ["--progress", "plain", "--iidfile", str(work / "iid")]

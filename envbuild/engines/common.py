@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from envbuild.engines import names
-from envbuild.errors import MachineError
+from envbuild.errors import EnvbuildError, MachineError, StaleError
 from envbuild.io.net import Net
 from envbuild.values.codec import Pairs
 from envbuild.values.finding import Step
@@ -122,9 +122,20 @@ _REFUSALS = (
 )
 
 
-def refused(engine: str, text: str) -> MachineError:
-    """An engine's refusal, with what to do where the text is known."""
+_OTHER_BYTES = (
+    r"manifest verification failed|unexpected commit digest|does not match provided manifest digest"
+)
+
+
+def refused(engine: str, text: str) -> EnvbuildError:
+    """An engine's refusal, with what to do where the text is known.
+
+    Other bytes than a digest names are no machine's fault: something differs from its record.
+    """
     text = " ".join(text.split())
+    if re.search(_OTHER_BYTES, text):
+        what = f"{engine} was sent other bytes than the digest names: {text}"
+        return StaleError(what, fix="mistrust the mirror; if it is right, lock again")
     fix = next(
         (fix for pattern, fix in _REFUSALS if re.search(pattern, text)), "mend that, try again"
     )

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import json
 import os
 import shutil
 import sys
@@ -47,9 +48,9 @@ class DockerEngine:
         """The daemon that the client would speak to; the SDK does not read docker's contexts."""
         if host := os.environ.get("DOCKER_HOST"):
             return host
-        for client in self._clients:
-            argv = (str(client.cli), "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
-            done = proc.run(argv, timeout=20)
+        if self._facts.cli and _context():
+            argv = (self._facts.cli, "context", "inspect", "--format")
+            done = proc.run((*argv, "{{.Endpoints.docker.Host}}"), timeout=20)
             if done.rc == 0 and "://" in done.out:
                 return done.out.strip()
         return "unix:///var/run/docker.sock"
@@ -78,26 +79,27 @@ class DockerEngine:
             ) from e
 
     @functools.cached_property
-    def _clients(self) -> tuple[EngineFacts, ...]:
-        return buildkit.probe()
+    def _facts(self) -> EngineFacts:
+        return buildkit.probe() or EngineFacts(name=self.name, says="no docker client on PATH")
 
     def probe(self) -> EngineFacts:
         """The client that builds would use, and what its daemon says; never raises."""
-        if not self._clients:
-            return EngineFacts(name=self.name, says="no docker client on PATH")
-        return buildkit.best(self._clients) or max(self._clients, key=lambda c: c.answers)
+        return self._facts
 
     def _builder(self) -> EngineFacts:
-        client = buildkit.best(self._clients)
-        if client is None:
-            seen = ", ".join(str(c.cli) for c in self._clients) or "none on PATH"
+        if not self._facts.buildkit:
+            seen = ", ".join(buildkit.clients()) or "none on PATH"
             what = "no docker client here can reach BuildKit"
             raise MachineError(
                 what,
                 why=f"neither buildx nor a client that holds BuildKit; clients: {seen}",
                 fix="install docker's buildx plugin (docker-buildx), or use --engine podman",
             )
-        return client
+        return self._facts
+
+    def _answers(self) -> None:
+        with self._asked():
+            self._client.ping()
 
     def inside(self, mount: Mount) -> str:
         """Where the container sees it."""
@@ -113,8 +115,7 @@ class DockerEngine:
         argv = buildkit.command(
             client, staged, work, Order(tag, context.platform, net.network, target)
         )
-        if client.buildkit == "DOCKER_BUILDKIT":
-            argv = ("env", "DOCKER_BUILDKIT=1", *argv)
+        argv = ("env", *(f"{k}={v}" for k, v in buildkit.variables(client).items()), *argv)
         return (
             *common.pull_steps(str(client.cli), context, net),
             *staging.steps(context, net, work),
@@ -130,6 +131,7 @@ class DockerEngine:
             StaleError: what was fetched is not what the lock names.
         """
         client = self._builder()
+        self._answers()
         self._room(context)
         if net.registry_mirror:
             for ref in context.bases:
@@ -156,13 +158,13 @@ class DockerEngine:
     def _room(self, context: BuildContext) -> None:
         """Refuse before a build that cannot fit; only a daemon on this machine can be asked."""
         need = staging.disk_need(context)
+        if not need or not self._endpoint.startswith("unix:"):
+            return
         with self._asked():
             root = Path(self._client.info().get("DockerRootDir") or "/")
-        if need and self._endpoint.startswith("unix:") and root.is_dir():
-            free = shutil.disk_usage(root).free >> 20
-            if free < need:
-                what = f"{root} has {free} MiB free, this image needs {need} MiB"
-                raise MachineError(what, fix="free some space: docker builder prune")
+        if root.is_dir() and (free := shutil.disk_usage(root).free >> 20) < need:
+            what = f"{root} has {free} MiB free, this image needs {need} MiB"
+            raise MachineError(what, fix="free some space: docker builder prune")
 
     def pull(self, ref: str, net: Net) -> Image:
         """Fetch an image, through the mirror where there is one, checked by digest."""
@@ -335,6 +337,16 @@ class DockerEngine:
             what = f"docker pushed {target} and named no digest"
             raise MachineError(what, fix="look at the registry, then push again")
         return replace(self._image(target, found.attrs), manifest=digest)
+
+
+def _context() -> str:
+    """Name of docker's context where it is not the default one."""
+    folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
+    name = os.environ.get("DOCKER_CONTEXT")
+    if not name:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            name = json.loads((Path(folder) / "config.json").read_bytes()).get("currentContext")
+    return "" if name in {None, "default"} else str(name)
 
 
 def _options(spec: RunSpec) -> dict[str, Any]:

@@ -4,18 +4,20 @@ import os
 import re
 import shlex
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from envbuild.engines import names
 from envbuild.errors import InputError
 from envbuild.io import files
 from envbuild.io.net import Net
+from envbuild.render.view import PLATFORMS
 from envbuild.values.codec import load
 from envbuild.values.finding import Step
 from envbuild.values.image import BuildContext, File
 from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
 
+T = TypeVar("T")
 # Layers must not depend on when a context was written; zip cannot say anything before 1980.
 _EPOCH = 315532800
 
@@ -179,11 +181,11 @@ def read(folder: Path) -> BuildContext:
         dict(p.partition("=")[::2] for p in m.split(","))
         for m in re.findall(r"--mount=(\S+)", text)
     ]
-    lock = folder / "envbuild.lock"
-    locked = load(Lock, lock.read_bytes(), str(lock)) if lock.is_file() else None
+    locked, plan = _kept(folder, "envbuild.lock", Lock), _kept(folder, "plan.json", Plan)
+    platform = locked.platform if locked else PLATFORMS[plan.arch] if plan else ""
     return BuildContext(
         files=found,
-        platform=locked.platform if locked else "",
+        platform=platform,
         base=bases[0] if bases else None,
         bases=bases,
         secrets=tuple(
@@ -191,3 +193,8 @@ def read(folder: Path) -> BuildContext:
         ),
         apt_index=locked.apt_index if locked else (),
     )
+
+
+def _kept(folder: Path, name: str, kind: type[T]) -> T | None:
+    path = folder / name
+    return load(kind, path.read_bytes(), str(path)) if path.is_file() else None

@@ -82,7 +82,7 @@ class Workspace:
         Args:
             stage: plan, lock, context, image or certificate.
             inputs: digest of everything the stage reads.
-            output: name of the file the stage writes.
+            output: name of the file or folder the stage writes.
         """
         stamp = getattr(self._stamps(), stage)
         return stamp is not None and stamp == Stamp(inputs=inputs, output=self._digest(output))
@@ -104,10 +104,17 @@ class Workspace:
             return Stamps()
 
     def _digest(self, name: str) -> str:
+        """Digest of a file, or of the names and bytes of all files in a folder."""
         path = self.path(name)
-        if not path.is_file():
+        if path.is_file():
+            return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+        if not path.is_dir():
             return "missing"
-        return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+        whole = hashlib.sha256()
+        for file in sorted(p for p in path.rglob("*") if p.is_file()):
+            whole.update(file.relative_to(path).as_posix().encode() + b"\0")
+            whole.update(hashlib.sha256(file.read_bytes()).digest())
+        return "sha256:" + whole.hexdigest()
 
 
 def save_folder(folder: Path, content: Mapping[str, bytes]) -> None:

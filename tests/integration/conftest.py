@@ -1,0 +1,68 @@
+"""What integration tests need: the registry that plays the mirror, and each real engine.
+
+``script/test-services up`` and ``script/newest-engine up`` start them; their ``env`` files say
+where they are.
+"""
+
+import os
+import shutil
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from envbuild.engines.base import Engine
+from envbuild.engines.find import make
+
+STATE = Path(os.environ.get("ENVBUILD_TEST_STATE", "/var/tmp/envbuild-test"))
+
+
+def service(name: str) -> str:
+    """A variable that a service's script left, from the environment or its file."""
+    if value := os.environ.get(name):
+        return value
+    for file in (STATE / "env", STATE / "newest" / "env"):
+        for line in file.read_text().splitlines() if file.is_file() else ():
+            key, _, value = line.removeprefix("export ").partition("=")
+            if key == name:
+                return value
+    pytest.skip(f"{name} is not set: script/test-services up; script/newest-engine up")
+
+
+@pytest.fixture(scope="session")
+def registry() -> str:
+    """``host:port`` of the mirror."""
+    return service("ENVBUILD_TEST_REGISTRY")
+
+
+@pytest.fixture(scope="session")
+def base(registry: str) -> str:
+    """A pinned reference, as a lock holds it, of a base that only the mirror serves."""
+    request = urllib.request.Request(
+        f"http://{registry}/v2/library/debian/manifests/bookworm-slim",
+        headers={"Accept": "application/vnd.oci.image.manifest.v1+json"},
+        method="HEAD",
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        digest = answer.headers["Docker-Content-Digest"]
+    return f"docker.io/library/debian:bookworm-slim@{digest}"
+
+
+@pytest.fixture
+def newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Docker is the newest engine that can be had."""
+    monkeypatch.setenv("DOCKER_HOST", service("ENVBUILD_TEST_NEWEST"))
+    folder = service("ENVBUILD_TEST_NEWEST_BIN")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+@pytest.fixture(params=["docker", "newest", "podman"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """Each real engine: the machine's docker, the newest docker, podman."""
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    if request.param == "newest":
+        request.getfixturevalue("newest")
+    name = "podman" if request.param == "podman" else "docker"
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    return make(name)

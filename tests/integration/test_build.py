@@ -1,0 +1,345 @@
+"""``envbuild build`` and ``run`` as a user starts them, on real engines: ends, kills, refusals."""
+
+import contextlib
+import hashlib
+import http.server
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envbuild.engines import names, staging
+from envbuild.engines.base import Engine, RunSpec
+from envbuild.engines.docker import DockerEngine
+from envbuild.errors import EnvbuildError, MachineError, StaleError
+from envbuild.io.net import Net
+from envbuild.values.codec import load
+from envbuild.values.image import BuildContext, File, Image
+from tests.integration.conftest import service
+
+pytestmark = pytest.mark.engine
+
+CLI = (sys.executable, "-m", "envbuild")
+ROOT = str(Path(__file__).resolve().parents[2])
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """A machine without settings of its own; private folders go where the test can see them."""
+    (tmp_path / "tmp").mkdir()
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("ENVBUILD_", "DOCKER_"))}
+    return own | {"PYTHONPATH": ROOT, "TMPDIR": str(tmp_path / "tmp")}
+
+
+def envbuild(env: dict[str, str], cwd: Path, *argv: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*CLI, *argv], env=env, cwd=cwd, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def folder(tmp_path: Path, base: str, *steps: str) -> Path:
+    place = tmp_path / "made"
+    place.mkdir(exist_ok=True)
+    secret = "--mount=type=secret,id=ca,required=false"
+    lines = [f"FROM {base}", *(f"RUN {secret} {step}" for step in steps)]
+    (place / "Dockerfile").write_text("\n".join(lines) + "\n")
+    return place
+
+
+def private(env: dict[str, str]) -> list[Path]:
+    return list(Path(env["TMPDIR"]).glob("envbuild-private-*"))
+
+
+@pytest.fixture
+def mirror(registry: str, tmp_path: Path) -> tuple[str, ...]:
+    ca = tmp_path / "ca.pem"
+    ca.write_text("-----BEGIN CERTIFICATE-----\nTUFERQ==\n-----END CERTIFICATE-----\n")
+    return ("--registry-mirror", registry, "--ca-cert", str(ca))
+
+
+@pytest.fixture
+def once() -> str:
+    """A step that no cache holds."""
+    return f"echo {os.urandom(8).hex()} > /once"
+
+
+def test_a_context_folder_becomes_an_image_that_runs(
+    env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...]
+) -> None:
+    place = folder(tmp_path, base, "echo built > /f")
+    done = envbuild(env, tmp_path, "build", str(place), *mirror)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"config +sha256:[0-9a-f]{64}", done.stdout)
+    assert "docker 20.10" in done.stderr
+    data = (tmp_path / ".envbuild/image.json").read_bytes()
+    image = load(Image, data, "image.json")
+    assert image.ref == "envbuild/made"
+    again = envbuild(env, tmp_path, "build", str(place), *mirror, "--json", "--quiet")
+    assert load(Image, again.stdout.encode(), "stdout") == image
+    assert again.stderr == ""
+    ran = envbuild(env, tmp_path, "run", "--", "sh", "-c", "cat /f; exit 7")
+    assert (ran.returncode, ran.stdout) == (7, "built\n"), ran.stderr
+    assert private(env) == []
+
+
+def test_a_dry_run_prints_commands_and_does_nothing(
+    env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...]
+) -> None:
+    place = folder(tmp_path, base, "true")
+    done = envbuild(env, tmp_path, "build", str(place), *mirror, "--dry-run", "--tag", "a b")
+    assert done.returncode == 0, done.stderr
+    assert f"pull {mirror[1]}/library/debian@sha256:" in done.stdout
+    assert "--tag 'a b'" in done.stdout
+    assert not (tmp_path / ".envbuild").exists()
+    ran = envbuild(env, tmp_path, "run", "x/y", "--access", "cdi", "--dry-run", "--", "echo", "a b")
+    assert "--device nvidia.com/gpu=all --entrypoint echo x/y 'a b'" in ran.stdout
+
+
+def test_exit_codes_of_what_can_go_wrong(
+    env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...]
+) -> None:
+    fails = envbuild(env, tmp_path, "build", str(folder(tmp_path, base, "exit 9")), *mirror)
+    assert fails.returncode == 5
+    assert "RUN --mount=type=secret,id=ca,required=false exit 9" in fails.stderr
+    full = folder(tmp_path, base, "cp /etc/passwd /dev/full")
+    assert envbuild(env, tmp_path, "build", str(full), *mirror).returncode == 4
+    nowhere = env | {"DOCKER_HOST": "unix:///nonexistent"}
+    down = envbuild(nowhere, tmp_path, "build", str(full), *mirror)
+    assert down.returncode == 4
+    assert "/nonexistent" in down.stderr
+    assert "Traceback" not in down.stderr
+    ran = envbuild(nowhere, tmp_path, "run", "x")
+    assert ran.returncode == 4
+    assert envbuild(env, tmp_path, "build", "--engine", "dokcer", str(full)).returncode == 2
+    assert envbuild(env, tmp_path, "run").returncode == 2
+    assert not (tmp_path / ".envbuild/image.json").exists()
+
+
+def _start(env: dict[str, str], cwd: Path, *argv: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [*CLI, *argv], env=env, cwd=cwd, text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+def _until(process: "subprocess.Popen[str]", text: str) -> None:
+    """Read progress up to the line that holds ``text``."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if text in line:
+            return
+    pytest.fail(f"{text!r} never came")
+
+
+def _builders(place: str) -> list[str]:
+    """Command lines of clients that still build from this test's private folders."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            text = file.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            if f"{place}/envbuild-private-" in text and "build" in text:
+                found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_build_leaves_nothing_and_resumes(
+    sig: signal.Signals, env: dict[str, str], tmp_path: Path, base: str,
+    mirror: tuple[str, ...], once: str,
+) -> None:  # fmt: skip
+    argv = ("build", str(folder(tmp_path, base, once, "echo began; sleep 5")), *mirror)
+    process = _start(env, tmp_path, *argv)
+    _until(process, " began")
+    assert private(env), "the control: while it builds, the secrets are on disk"
+    process.send_signal(sig)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "interrupted" in err
+    assert private(env) == []
+    assert _builders(env["TMPDIR"]) == []
+    assert not (tmp_path / ".envbuild/image.json").exists()
+    again = envbuild(env, tmp_path, *argv)
+    assert again.returncode == 0, again.stderr
+    assert re.search(r"#\d+ CACHED", again.stderr), "the finished step is kept"
+
+
+def test_a_killed_build_is_cleaned_up_by_the_next(
+    env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...], once: str
+) -> None:
+    argv = ("build", str(folder(tmp_path, base, once, "echo began; sleep 5")), *mirror)
+    process = _start(env, tmp_path, *argv)
+    _until(process, " began")
+    process.kill()
+    process.communicate(timeout=30)
+    assert private(env), "the control: nobody could clean up"
+    assert not (tmp_path / ".envbuild/image.json").exists()
+    again = envbuild(env, tmp_path, *argv)
+    assert again.returncode == 0, again.stderr
+    assert re.search(r"#\d+ CACHED", again.stderr)
+    assert private(env) == []
+    for _ in range(100):
+        if not _builders(env["TMPDIR"]):
+            break
+        time.sleep(0.1)
+    assert _builders(env["TMPDIR"]) == []
+
+
+def test_the_container_of_a_killed_run_is_removed_by_the_next(
+    env: dict[str, str], tmp_path: Path, base: str, registry: str
+) -> None:
+    engine = DockerEngine()
+    ref = engine.pull(base, Net(registry_mirror=registry)).ref
+    code = (
+        "from envbuild.engines.docker import DockerEngine\n"
+        "from envbuild.engines.base import RunSpec\n"
+        f"DockerEngine().run({ref!r}, RunSpec(argv=('sleep', '100')))\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], env=env)
+    for _ in range(300):
+        if _running():
+            break
+        time.sleep(0.1)
+    assert len(_running()) == 1
+    engine.run(ref, RunSpec(argv=("true",)))
+    assert len(_running()) == 1, "the container of a living process is not touched"
+    process.kill()
+    process.wait()
+    engine.run(ref, RunSpec(argv=("true",)))
+    assert _running() == []
+
+
+def _running() -> list[str]:
+    argv = ["/usr/bin/docker", "ps", "--all", "--quiet", "--filter", "label=envbuild.owner"]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_the_same_context_builds_on_the_oldest_and_the_newest_engine(
+    base: str, registry: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"FROM {base}\nRUN touch -d @0 /f && echo same\nLABEL envbuild.cc=9.0\n"
+    files = (File(path="Dockerfile", data=text.encode()),)
+    context = BuildContext(files=files, platform="linux/amd64", base=base, bases=(base,))
+    net = Net(registry_mirror=registry)
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    old = DockerEngine()
+    first = old.build(context, "envbuild-test/both:1", net)
+    request.getfixturevalue("newest")
+    new = DockerEngine()
+    second = new.build(context, "envbuild-test/both:1", net)
+    assert (old.probe().buildkit, new.probe().buildkit) == ("DOCKER_BUILDKIT", "buildx")
+    assert str(old.probe().version).startswith("20.10")
+    assert int(str(new.probe().version).partition(".")[0]) >= 28
+    assert first.diff_ids[:1] == second.diff_ids[:1]
+    assert first.labels == second.labels
+    assert second.manifest, "containerd's store knows the manifest before a push"
+    for engine in (old, new):
+        seen = engine.run("envbuild-test/both:1", RunSpec(argv=("stat", "-c", "%Y", "/f")))
+        assert seen.out == "0\n"
+
+
+# Made: version, device names and edits as the CDI specification 0.5.0 defines them; /dev/null is
+# the stand-in of a GPU's device node.
+STAND_IN = {
+    "cdiVersion": "0.5.0",
+    "kind": "nvidia.com/gpu",
+    "devices": [
+        {
+            "name": name,
+            "containerEdits": {
+                "deviceNodes": [{"path": "/dev/nvidia0", "hostPath": "/dev/null"}],
+                "env": [f"STAND_IN={name}"],
+            },
+        }
+        for name in ("all", "0")
+    ],
+}
+
+
+def test_access_mode_cdi_brings_environment_and_device(
+    newest: None, base: str, registry: str
+) -> None:
+    spec = Path(service("ENVBUILD_TEST_NEWEST_CDI")) / "stand-in.json"
+    spec.write_text(json.dumps(STAND_IN))
+    look = ("sh", "-c", 'echo "$STAND_IN"; stat -c %F /dev/nvidia0')
+    try:
+        engine = DockerEngine()
+        engine.pull(base, Net(registry_mirror=registry))
+        for _ in range(50):
+            if "cdi" in DockerEngine().probe().access:
+                break
+            time.sleep(0.1)
+        assert "cdi" in DockerEngine().probe().access
+        done = engine.run(base, RunSpec(argv=look, access="cdi"))
+        assert done.out == "all\ncharacter special file\n", done.err
+        one = engine.run(base, RunSpec(argv=look, access="cdi", devices=("0",)))
+        assert one.out == "0\ncharacter special file\n"
+        without = engine.run(base, RunSpec(argv=look))
+        assert without.out == "\n"
+        with pytest.raises(MachineError, match="unresolvable CDI devices"):
+            engine.run(base, RunSpec(argv=look, access="cdi", devices=("7",)))
+    finally:
+        spec.unlink()
+
+
+class _Liar(http.server.BaseHTTPRequestHandler):
+    """A registry that serves other bytes under a digest than the digest says (made)."""
+
+    body = json.dumps(
+        {
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
+            "config": {},
+            "layers": [],
+        }
+    ).encode()
+
+    def do_GET(self) -> None:
+        found = self.path == "/v2/" or "/manifests/" in self.path
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "application/vnd.docker.distribution.manifest.v2+json")
+        self.send_header("Content-Length", str(len(self.body)))
+        self.send_header("Docker-Content-Digest", self.path.rpartition("/")[2])
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(self.body)
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def liar() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Liar)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_mirror_that_serves_other_bytes_is_caught(engine: Engine, liar: str) -> None:
+    digest = "sha256:" + hashlib.sha256(b"what the lock names").hexdigest()
+    base = f"docker.io/library/debian:bookworm-slim@{digest}"
+    context = BuildContext(
+        files=(File(path="Dockerfile", data=f"FROM {base}\n".encode()),),
+        platform="linux/amd64",
+        base=base,
+        bases=(base,),
+    )
+    assert staging.mirrored_bases(context, Net(registry_mirror=liar)) == {
+        base: names.local_base(digest)
+    }
+    with pytest.raises(EnvbuildError) as caught:
+        engine.build(context, "envbuild-test/lied", Net(registry_mirror=liar))
+    assert isinstance(caught.value, StaleError), caught.value
+    assert caught.value.exit_code == 7

@@ -1,0 +1,134 @@
+"""The middle of the corridor, stage by stage, on plans of the planner; no engine is asked."""
+
+from pathlib import Path
+
+import pytest
+
+from envbuild import build
+from envbuild.errors import StaleError
+from envbuild.io.workspace import Workspace
+from envbuild.lock.text import dump_lock
+from envbuild.matrix.load import load
+from envbuild.planner.plan import plan as make
+from envbuild.planner.resolve import resolve
+from envbuild.values.codec import digest, replace
+from envbuild.values.lock import AptPackage, Lock, LockedBase
+from envbuild.values.plan import Plan
+from envbuild.values.request import Request
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    request = Request(cc=("6.1",), toolkit_source="distro", base_os="debian13")
+    made = make(resolve(request, None, load()), load())
+    assert isinstance(made, Plan)
+    return made
+
+
+@pytest.fixture
+def lock(plan: Plan) -> Lock:
+    """Made: the shape of a lock, with versions and digests that no archive ever had."""
+    from envbuild.certify import probes
+    from envbuild.render import templates
+
+    base = LockedBase(ref=str(plan.image.ref), digest="sha256:" + "1" * 64, platform="linux/amd64")
+    return Lock(
+        tool="0",
+        plan=digest(plan),
+        matrix=plan.matrix,
+        platform="linux/amd64",
+        base=base,
+        runtime=base,
+        apt_index=("trixie main contrib non-free",),
+        apt=(AptPackage(name="g++-13", version="13.3.0-13", arch="amd64"),),
+        templates=templates.hashes(),
+        probes=probes.hashes(),
+    )
+
+
+def test_a_context_that_is_fresh_is_read_and_is_the_same(
+    plan: Plan, lock: Lock, tmp_path: Path
+) -> None:
+    space = Workspace(tmp_path)
+    for fixed in (lock, None):
+        first = build.rendered(plan, fixed, space)
+        assert space.path("context").is_dir()
+        stamp = space.path("stamps.json").stat().st_mtime_ns
+        assert build.rendered(plan, fixed, space) == first
+        assert space.path("stamps.json").stat().st_mtime_ns == stamp, "it was rendered again"
+
+
+def test_a_context_that_was_touched_or_has_other_inputs_is_rendered_again(
+    plan: Plan, lock: Lock, tmp_path: Path
+) -> None:
+    space = Workspace(tmp_path)
+    first = build.rendered(plan, lock, space)
+    (space.path("context") / "apt.lock").write_text("evil=1\n")
+    assert build.rendered(plan, lock, space) == first
+    assert (space.path("context") / "apt.lock").read_text() == "g++-13=13.3.0-13\n"
+    other = replace(lock, apt=(AptPackage(name="g++-13", version="13.3.0-14", arch="amd64"),))
+    assert build.rendered(plan, other, space) != first
+
+
+def test_nothing_is_written_without_a_workspace(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    build.rendered(plan, None, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_workspaces_lock_is_taken_only_while_it_fits(
+    plan: Plan, lock: Lock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from envbuild.engines.docker import DockerEngine
+    from envbuild.io.net import Net
+
+    made = []
+
+    def make_lock(*asked: object) -> Lock:
+        made.append(asked)
+        return lock
+
+    monkeypatch.setattr("envbuild.lock.make.lock", make_lock)
+    space, engine = Workspace(tmp_path), DockerEngine()
+    assert build.known_lock(space, plan) is None
+    assert build.locked(space, plan, Net(), engine) == lock
+    assert build.locked(space, plan, Net(), engine) == lock
+    assert len(made) == 1, "the second run takes what is there"
+    space.path(build.LOCK).write_bytes(dump_lock(replace(lock, apt=())))
+    build.locked(space, plan, Net(), engine)
+    assert len(made) == 2, "a lock that was changed by hand is not trusted"
+    other = replace(plan, cc=("7.0",))
+    build.locked(space, other, Net(), engine)
+    assert len(made) == 3, "another plan takes another lock"
+
+
+def test_a_lock_file_of_another_plan_is_stale(plan: Plan, lock: Lock, tmp_path: Path) -> None:
+    file = tmp_path / "envbuild.lock"
+    file.write_bytes(dump_lock(lock))
+    assert build.known_lock(Workspace(tmp_path), plan, file) == lock
+    with pytest.raises(StaleError) as caught:
+        build.known_lock(Workspace(tmp_path), replace(plan, cc=("7.0",)), file)
+    assert caught.value.exit_code == 7
+
+
+def test_the_runtime_stage_has_a_name_of_its_own(plan: Plan) -> None:
+    assert build.tag_of(plan) == "envbuild/cu124-cc61"
+    assert build.tag_of(plan, "runtime") == "envbuild/cu124-cc61-runtime"
+
+
+def test_without_containers_a_plan_is_made_again_for_wheels(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from envbuild.engines.local import LocalEngine
+
+    engine = LocalEngine(tmp_path)
+    monkeypatch.setattr(engine, "toolkit_for", lambda _: None)
+    wide = make(resolve(Request(cc=("9.0",)), None, load()), load())
+    assert isinstance(wide, Plan)
+    fitted = build.fitted(engine, wide)
+    assert fitted.toolkit_source == "wheels"
+    assert fitted.cc == wide.cc
+    monkeypatch.setattr(engine, "toolkit_for", lambda _: tmp_path)
+    assert build.fitted(engine, wide) == wide
