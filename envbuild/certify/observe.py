@@ -15,7 +15,6 @@ from envbuild.certify.seen import Ceiling, Code, Seen, Session
 from envbuild.certify.suites import GPU, smoke
 from envbuild.certify.terms import covers, toolkit_row
 from envbuild.certify.terms import terms as make_terms
-from envbuild.engines.base import Engine
 from envbuild.errors import EnvbuildError, MachineError
 from envbuild.matrix.model import Matrices
 from envbuild.values.codec import Pairs, Value, replace
@@ -46,7 +45,7 @@ class Policy(Value):
 
 
 def observe(
-    engine: Engine,
+    engine: steps.Runner,
     image: Image,
     *,
     plan: Plan | None,
@@ -158,13 +157,13 @@ def _compile(
     listing = seen.step("targets")
     targets = tuple(word[3:] for word in (listing.out if listing else "").split())
     other = sessions.other_target(seen.terms.promise, targets or (row.targets if row else ()))
-    say(f"toolchain compiling for sm_{', sm_'.join(seen.terms.promise)}")
     if "nvcc" in programs:
         work = sessions.compile_nvcc(bench, seen.terms, other, seen.ceiling, programs)
     elif "nvrtc" in programs:
         work = sessions.compile_nvrtc(bench, seen.terms, other)
     else:
         return seen
+    say(f"toolchain compiling for sm_{', sm_'.join(seen.terms.promise)}")
     return _with(seen, steps.run(bench, "compile", work, env=_NO_GPU))
 
 

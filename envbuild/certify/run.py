@@ -6,8 +6,8 @@ from envbuild.certify import facts
 from envbuild.certify.judge import judge
 from envbuild.certify.observe import Policy, observe
 from envbuild.certify.seen import Event, Seen, events
+from envbuild.certify.steps import Runner
 from envbuild.certify.suites import CHAIN, SUITES
-from envbuild.engines.base import Engine
 from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices
 from envbuild.values.certificate import Certificate, Device, Runtimes
@@ -22,7 +22,7 @@ __all__ = ["Policy", "certify", "observations", "state"]
 
 
 def certify(
-    engine: Engine,
+    engine: Runner,
     image: Image,
     *,
     plan: Plan | None = None,
@@ -63,7 +63,7 @@ def certify(
 
 
 def observations(
-    engine: Engine,
+    engine: Runner,
     image: Image,
     *,
     plan: Plan | None = None,

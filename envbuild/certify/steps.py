@@ -3,19 +3,40 @@
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from envbuild.certify.seen import Ran, Session
-from envbuild.engines.base import Engine, Mount, RunSpec
+from envbuild.engines.base import Mount, RunSpec
 from envbuild.errors import MachineError
 from envbuild.io import files
+from envbuild.io.proc import Completed
 from envbuild.values.codec import Pairs, replace
+from envbuild.values.host import EngineFacts
+from envbuild.values.image import Image
 
 # Where the image finds them; the local engine sees the folders themselves.
 _NOTHING = Pairs()
 PROBES, SCRATCH = "/envbuild/probes", "/envbuild/scratch"
+
+
+class Runner(Protocol):
+    """The part of an `Engine` that certifying needs."""
+
+    name: str
+
+    def probe(self) -> EngineFacts:
+        """What it is and which access modes it has."""
+
+    def inside(self, mount: Mount) -> str:
+        """Where a command finds the mount."""
+
+    def inspect(self, ref: str) -> Image | None:
+        """The image if the engine has it."""
+
+    def run(self, ref: str, spec: RunSpec) -> Completed:
+        """Run one command in a fresh container."""
 
 
 class Step(NamedTuple):
@@ -30,7 +51,7 @@ class Step(NamedTuple):
 class Bench(NamedTuple):
     """An image on an engine, with the probes and a scratch folder."""
 
-    engine: Engine
+    engine: Runner
     ref: str
     probes: Path
     scratch: Path

@@ -1,12 +1,12 @@
 """What a certificate is about, and the reference that the run must use so that it is true."""
 
-from envbuild.engines.base import Engine
+from envbuild.certify.steps import Runner
 from envbuild.errors import MachineError, StaleError
 from envbuild.values.certificate import Subject
 from envbuild.values.image import Image
 
 
-def subject(engine: Engine, image: Image, lock: str | None) -> tuple[Subject, str]:
+def subject(engine: Runner, image: Image, lock: str | None) -> tuple[Subject, str]:
     """The subject, and the reference to run.
 
     With a known manifest digest the run uses ``repo@digest``, if the engine has the image under
@@ -27,7 +27,7 @@ def subject(engine: Engine, image: Image, lock: str | None) -> tuple[Subject, st
     return by_config, ref
 
 
-def confirm(engine: Engine, image: Image, ref: str) -> None:
+def confirm(engine: Runner, image: Image, ref: str) -> None:
     """After the run: ``ref`` still names the image that was certified.
 
     Raises:

@@ -6,16 +6,13 @@ toolkit would do; nothing measured on it is a figure.
 
 import os
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.io import proc
-from envbuild.io.net import Net
 from envbuild.values.codec import Pairs
-from envbuild.values.finding import Step
 from envbuild.values.host import Driver, EngineFacts, Gpu, Host
-from envbuild.values.image import BuildContext, Image
+from envbuild.values.image import Image
 
 HOST = Host(
     kind="made",
@@ -41,7 +38,7 @@ def fake_libcuda(folder: Path) -> Path:
 
 
 class HereEngine:
-    """Runs commands on this machine.
+    """Runs commands on this machine; the rest of the protocol is never asked.
 
     Args:
         driver: folder of the made libcuda.
@@ -75,23 +72,3 @@ class HereEngine:
             env["LD_LIBRARY_PATH"] = f"{self.driver}:{old}" if old else str(self.driver)
             env["ENVBUILD_FAKE"] = self.fake
         return proc.run(spec.argv, timeout=spec.timeout, env=env, cwd=os.sep)
-
-    def build_steps(
-        self, context: BuildContext, tag: str, net: Net, target: str = ""
-    ) -> tuple[Step, ...]:
-        raise AssertionError
-
-    def build(self, context: BuildContext, tag: str, net: Net, target: str = "") -> Image:
-        raise AssertionError
-
-    def pull(self, ref: str, net: Net) -> Image:
-        raise AssertionError
-
-    def interactive(self, ref: str, argv: Sequence[str], access: str) -> int:
-        raise AssertionError
-
-    def run_step(self, ref: str, argv: Sequence[str], access: str) -> Step:
-        raise AssertionError
-
-    def push(self, ref: str, target: str, net: Net) -> Image:
-        raise AssertionError

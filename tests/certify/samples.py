@@ -69,12 +69,18 @@ COMPILE = (
     Ran(step="program-shared", rc=0, out="envbuild_program runtime 13000 end\n"),
     Ran(step="ceiling gcc told to be 16", rc=1, err=ERROR),
 )
+_DRIVER_LINE = (
+    '{"event":"driver","path":"/usr/lib/libcuda.so.580.159.04","module":"NVRM 580.159.04",'
+    '"cuda":13000,"code":0}'
+)
+_DEVICE_LINE = (
+    '{"event":"device","name":"NVIDIA H200","uuid":"GPU-1","bus":"0000:01:00.0","major":9,'
+    '"minor":0,"sms":132,"bytes":150754820096,"count":1}'
+)
 SMOKE_LINES = (
     f'{{"event":"start","nonce":"{NONCE}","count":{COUNT}}}',
-    '{"event":"driver","path":"/usr/lib/libcuda.so.580.159.04","module":"NVRM 580.159.04",'
-    '"cuda":13000,"code":0}',
-    '{"event":"device","name":"NVIDIA H200","uuid":"GPU-1","bus":"0000:01:00.0","major":9,'
-    '"minor":0,"sms":132,"bytes":150754820096,"count":1}',
+    _DRIVER_LINE,
+    _DEVICE_LINE,
     '{"event":"other","cc":"6","answer":209}',
     '{"event":"memory","available":150000000000,"total":150754820096,"need":201326628}',
     '{"event":"launched","ms":1.0}',

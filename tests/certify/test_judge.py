@@ -5,7 +5,7 @@ import pytest
 from envbuild.certify.judge import Judgement, judge
 from envbuild.certify.seen import Choice, Code, Seen
 from envbuild.values.certificate import Check
-from envbuild.values.codec import dump, load, replace
+from envbuild.values.codec import Pairs, dump, load, replace
 from tests.certify import samples
 from tests.certify.samples import changed, runtime, seen, smoke, without
 
@@ -372,7 +372,7 @@ class TestLockDrift:
 
     def test_an_image_built_from_another_lock_fails(self) -> None:
         now = self.locked(self.PACKAGES)
-        labels = samples.Pairs({"envbuild.lock": "sha256:1"})
+        labels = Pairs({"envbuild.lock": "sha256:1"})
         now = replace(now, image=replace(now.image, labels=labels))
         assert verdict(now, "toolchain.lock-drift") == ("fail", "image")
         now = replace(now, terms=replace(now.terms, lock="sha256:1"))

@@ -8,8 +8,8 @@ from envbuild.certify import run
 from envbuild.certify.report.junit import junit
 from envbuild.certify.report.table import table
 from envbuild.certify.seen import Choice
-from envbuild.values.codec import dump, load, replace
 from envbuild.values.certificate import Certificate
+from envbuild.values.codec import dump, load, replace
 from tests.certify.samples import changed, seen, smoke
 
 
@@ -21,7 +21,8 @@ def test_a_certificate_says_only_what_ran() -> None:
 
 
 def test_runtimes_are_told_apart() -> None:
-    packages = '{"python": "3.11", "packages": {}, "torch": {"version": "2.14.1+cu126", "cuda": "12.6"}, "error": ""}'
+    torch = '{"version": "2.14.1+cu126", "cuda": "12.6"}'
+    packages = f'{{"python": "3.11", "packages": {{}}, "torch": {torch}, "error": ""}}'
     found = run.state(changed(seen(), "packages", rc=0, out=packages), ("smoke",)).runtimes
     assert (found.driver, found.driver_cuda) == ("580.159.04", "13.0")
     assert (found.toolkit, found.framework) == ("13.0.88", "torch 2.14.1+cu126 (CUDA 12.6)")

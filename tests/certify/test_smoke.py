@@ -14,6 +14,7 @@ from tests.certify import here
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the prebuilt x86_64 files")
 NVCC = Path("/usr/local/cuda/bin")
+ENV = {"PATH": f"{NVCC}:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{NVCC.parent}/lib64"}
 
 
 @pytest.fixture(scope="module")
@@ -134,14 +135,12 @@ def test_the_gpu_is_named_where_there_are_several(driver: Path) -> None:
 class TestOwnCode:
     """The image's own compiler at work: whose fault is it?"""
 
-    ENV = {"PATH": f"{NVCC}:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{NVCC.parent}/lib64"}
-
     @pytest.mark.parametrize(
         ("fake", "check", "code"),
         [("", "sums", 0), ("wrong-image", "sums", 6), ("nobinary-image", "code", 6)],
     )
     def test_blame(self, driver: Path, fake: str, check: str, code: int) -> None:
-        found = certify(driver, fake, env=self.ENV, stage="devel")
+        found = certify(driver, fake, env=ENV, stage="devel")
         toolchain = next(s for s in found.suites if s.name == "toolchain")
         assert toolchain.verdict == "pass"
         assert found.exit == code, reasons(found)

@@ -47,14 +47,16 @@ def _suite(c: Certificate, suite: SuiteResult) -> Iterator[str]:
     note = "" if suite.required else " (not required)"
     summary = f"{suite.verdict} {passed}/{len(counted)}{note}"
     yield f"{suite.name:<9} {summary}  {_essence(c, suite)}".rstrip()
-    seen: set[str] = set()
+    open_points: dict[str, list[str]] = {}
     for check in suite.checks:
         if check.verdict == "pass" or (check.verdict == "skip" and not check.core):
             continue
-        text = f"{check.verdict:<13} {check.reason}" + (f" [{check.blame}]" if check.blame else "")
-        if text not in seen:
-            yield f"  {check.id.split('.', 1)[1]:<12} {text}"
-        seen.add(text)
+        owner = f" [{check.blame}]" if check.blame else ""
+        text = f"{check.verdict:<12} {check.reason}{owner}"
+        open_points.setdefault(text, []).append(check.id.split(".", 1)[1])
+    for text, names in open_points.items():
+        word, _, rest = text.partition(" ")
+        yield f"  {word:<12} {', '.join(names)}: {rest.strip()}"
 
 
 def _essence(c: Certificate, suite: SuiteResult) -> str:
@@ -69,7 +71,8 @@ def _essence(c: Certificate, suite: SuiteResult) -> str:
         if _passed(checks.get("pair")):
             pair = checks["pair"]
             parts.append(f"{pair.value} allowed (up to {pair.inputs.get('ceiling')})")
-        parts.append(f"SASS for sm_{checks['sass'].limit.replace(',', ', sm_')}")
+        own = "" if parts else "prebuilt "
+        parts.append(f"{own}SASS for sm_{checks['sass'].limit.replace(',', ', sm_')}")
         parts.append("no driver in the image")
         return "; ".join(parts)
     runtimes = c.runtimes

@@ -1,0 +1,153 @@
+"""Real engines certify real images: a runtime stage, and each way in which one can be wrong.
+
+The images are made here of Debian and this machine's own libcudart; none is a vendor's.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from envbuild import data
+from envbuild.certify import run
+from envbuild.cli.app import run as command
+from envbuild.engines.base import Engine
+from envbuild.errors import EnvbuildError
+from envbuild.io.net import Net
+from envbuild.values.certificate import Certificate, Check
+from envbuild.values.host import Gpu, Host
+from envbuild.values.image import BuildContext, File, Image
+
+CUDART = Path("/usr/local/cuda/lib64/libcudart.so.13")
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(not CUDART.exists(), reason="no libcudart on this machine"),
+]
+PREBUILT = data.folder("kernels") / "prebuilt" / "x86_64"
+RUNTIME = (
+    "FROM {base}\nCOPY libcudart.so.13 /usr/lib/x86_64-linux-gnu/\nRUN ldconfig\n"
+    "LABEL envbuild.stage=runtime envbuild.promise=61,90 envbuild.cc=6.1,9.0 envbuild.cuda=13.0.2\n"
+    "{more}USER 1234:1234\n"
+)
+
+Make = Callable[..., Image]
+
+
+@pytest.fixture
+def make(engine: Engine, base: str, registry: str, request: pytest.FixtureRequest) -> Make:
+    """Builds an image of a Dockerfile; ``extra`` are further files of its context."""
+
+    def build(dockerfile: str, **extra: bytes) -> Image:
+        text = dockerfile.format(base=base, more="{more}") if "{more}" in dockerfile else dockerfile
+        files = [File(path="Dockerfile", data=text.format(base=base, more="").encode())]
+        files += [
+            File(path=n.replace("__", "."), data=d, executable=True) for n, d in extra.items()
+        ]
+        uses_base = "{base}" in dockerfile
+        context = BuildContext(
+            files=tuple(files),
+            platform="linux/amd64",
+            base=base if uses_base else None,
+            bases=(base,) if uses_base else (),
+        )
+        tag = f"envbuild-test/certify-{request.node.originalname.replace('_', '-')[5:40]}:1"
+        return engine.build(context, tag, Net(registry_mirror=registry, network="host"))
+
+    return build
+
+
+def certify(engine: Engine, image: Image, host: Host = Host(), **policy: object) -> Certificate:  # noqa: B008
+    return run.certify(
+        engine,
+        image,
+        host=host,
+        policy=run.Policy(**{"require": ("toolchain",)} | policy),  # type: ignore[arg-type]
+    )
+
+
+def check(found: Certificate, name: str) -> Check:
+    return next(c for s in found.suites for c in s.checks if c.id == f"toolchain.{name}")
+
+
+def test_a_runtime_stage(engine: Engine, make: Make) -> None:
+    image = make(RUNTIME, libcudart__so__13=CUDART.read_bytes())
+    found = certify(engine, image)
+    assert found.exit == 0, [c.reason for s in found.suites for c in s.checks]
+    assert [c.id.split(".")[1] for c in found.suites[0].checks if c.core] == [
+        "sass",
+        "loader",
+        "no-driver",
+    ]
+    # An engine that keeps manifests knows the digest before a push; the others do not.
+    if image.manifest:
+        assert (found.subject.kind, found.subject.digest) == ("manifest", image.manifest)
+    else:
+        assert (found.subject.kind, found.subject.digest) == ("config", image.config)
+        assert found.subject.diff_ids == image.diff_ids
+    assert "/usr/lib/x86_64-linux-gnu/libcudart.so.13" in check(found, "loader").value
+    assert all(c.red for s in found.suites for one in s.checks for c in one.controls)
+
+
+def test_a_driver_in_the_image(engine: Engine, make: Make) -> None:
+    more = "COPY libcuda.so.1 /usr/lib/x86_64-linux-gnu/\nRUN ldconfig\n"
+    image = make(
+        RUNTIME.replace("{more}", more),
+        libcudart__so__13=CUDART.read_bytes(),
+        libcuda__so__1=(PREBUILT / "planted.so").read_bytes(),
+    )
+    found = certify(engine, image)
+    assert found.exit == 6
+    assert check(found, "no-driver").verdict == "fail"
+    assert "libcuda.so.1" in check(found, "no-driver").value
+
+
+def test_a_cut_library_in_the_image(engine: Engine, make: Make) -> None:
+    whole = CUDART.read_bytes()
+    image = make(RUNTIME.replace("RUN ldconfig\n", ""), libcudart__so__13=whole[: len(whole) // 2])
+    found = certify(engine, image)
+    assert found.exit == 6
+    assert check(found, "loader").verdict == "fail"
+
+
+def test_an_image_of_nothing_but_a_static_program(engine: Engine, make: Make) -> None:
+    image = make("FROM scratch\nCOPY steps /steps\n", steps=(PREBUILT / "steps").read_bytes())
+    found = certify(engine, image, cc=("9.0",))
+    assert found.exit == 6
+    assert "no glibc loader" in check(found, "loader").reason
+    assert "no compiler" in check(found, "compiles").reason
+
+
+def test_a_gpu_that_does_not_come_in(engine: Engine, make: Make) -> None:
+    """A made host says that there is a GPU; this machine has none to give."""
+    image = make(RUNTIME, libcudart__so__13=CUDART.read_bytes())
+    host = Host(kind="made", gpus=(Gpu(name="made", uuid="GPU-made", cc="9.0"),))
+    try:
+        code = certify(engine, image, host, require=("smoke",), access="cdi").exit
+    except EnvbuildError as e:
+        code = e.exit_code
+    assert code == 4
+
+
+def test_the_command(
+    engine: Engine,
+    make: Make,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    image = make(RUNTIME, libcudart__so__13=CUDART.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    argv = ["certify", image.ref, "--engine", engine.name, "--require", "toolchain"]
+    assert command([*argv, "--junit", "c.xml", "--json"]) == 0
+    out = json.loads(capfd.readouterr().out)
+    assert out == json.loads((tmp_path / ".envbuild/certificate.json").read_text())
+    assert (tmp_path / "c.xml").read_text().startswith("<?xml")
+    # No GPU here: the default says so, names the choice, and still leaves a certificate.
+    if shutil.which("nvidia-smi") is None:
+        assert command(["certify", image.ref, "--engine", engine.name, "-o", "none.json"]) == 4
+        shown = capfd.readouterr().out
+        assert "there is no NVIDIA GPU here" in shown
+        assert "--require toolchain" in shown
+        assert json.loads((tmp_path / "none.json").read_text())["exit"] == 4
