@@ -1,7 +1,5 @@
 """The GPUs that are asked for, or that a machine holds, as cards of the target."""
 
-import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from envbuild.errors import InputError
@@ -13,8 +11,6 @@ from envbuild.values.request import Request
 
 if TYPE_CHECKING:
     from envbuild.matrix.model import Product
-
-_CC = re.compile(r"(?:sm_|compute_)?(\d{1,2})\.?(\d)?([af]?)", re.ASCII)
 
 
 def asked_cards(request: Request, host: Host | None, table: Table) -> tuple[tuple[Card, ...], str]:
@@ -44,18 +40,20 @@ def known_cc(text: str, flag: str, table: Table) -> str:
         InputError: they do not; names the nearest.
     """
     known = table.capabilities
-    match = _CC.fullmatch(text.strip().lower())
+    word = text.strip().lower().removeprefix("sm_").removeprefix("compute_")
+    suffix = word[-1:] if word[-1:] in {"a", "f"} else ""
+    word = word.removesuffix(suffix)
+    digits = word.replace(".", "", 1)
     what = f"{flag} {text[:40]!r} is not a compute capability of these matrices"
-    if match is None:
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 5):
         fix = "write it like 6.1, 61 or sm_61; `envbuild detect` reads it from this machine"
         raise InputError(what, fix=fix)
-    target = match[1] + (match[2] or "")
-    row = next((c for c in known.values() if target in (c.target, *c.aliases)), None)
+    row = next((c for c in known.values() if word in (c.cc, c.target, *c.aliases)), None)
     if row is None:
-        raise InputError(what, fix=f"nearest: {', '.join(_nearest(target, list(known)))}")
-    if match[3]:
-        fix = f"--cc {row.cc} --feature arch-specific plans such a target"
+        raise InputError(what, fix=f"nearest: {', '.join(_nearest(digits, list(known)))}")
+    if suffix:
         what = f"{flag} {text} is a target, not a compute capability"
+        fix = f"--cc {row.cc} --feature arch-specific plans such a target"
         raise InputError(what, fix=fix)
     return row.cc
 
@@ -125,6 +123,8 @@ def unknown(flag: str, text: str, known: tuple[str, ...]) -> NoReturn:
     Raises:
         InputError: always; offers the nearest words, else all.
     """
+    from difflib import get_close_matches
+
     near = get_close_matches(text.strip().lower()[:60], known, 3, 0.5)
     fix = f"nearest: {', '.join(near)}" if near else f"one of {', '.join(sorted(set(known)))}"
     what = f"{flag} {text[:60]!r} is not known"

@@ -1,6 +1,6 @@
 """From verdicts to one choice: a plan is the AND of the masks, the choice its lowest set bit."""
 
-from typing import NamedTuple
+import msgspec
 
 from envbuild.matrix.model import TorchBuild
 from envbuild.planner import rules
@@ -11,7 +11,7 @@ from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
 
-class Choice(NamedTuple):
+class Choice(msgspec.Struct, frozen=True):
     """One place, one build where torch is wished for, and the preferences they fall short of.
 
     ``alive`` is the mask of all places that would do.
@@ -92,15 +92,22 @@ def choose(table: Table, target: Target) -> Choice | None:
             alive |= part
     chosen = _prefer(table, target, mask, rules.BEFORE)
     newest = table.places[lowest(chosen)].cuda
-    chosen = _prefer(table, target, chosen & table.of_cuda[newest], rules.AFTER)
-    index = lowest(chosen)
-    short = tuple(
-        finding
-        for rule in (*rules.BEFORE, *rules.AFTER)
-        if (finding := verdict(rule, table, target).about(index)) is not None
-    )
+    index, late = _settle(table, target, chosen & table.of_cuda[newest])
+    early = [verdict(rule, table, target).about(index) for rule in rules.BEFORE]
+    short = tuple(finding for finding in (*early, *late) if finding is not None)
     row = table.builds[build] if build is not None else None
     return Choice(table.places[index], row, short, alive)
+
+
+def _settle(table: Table, target: Target, mask: int) -> tuple[int, list[Finding | None]]:
+    """The best of the few places that are left; the last preferences are asked of these alone."""
+    left = bits(mask)
+    said: dict[int, list[Finding | None]] = {i: [] for i in left}
+    for rule in rules.AFTER:
+        for i in left:
+            said[i].append(rule.judge(table, table.places[i], target))
+        left = [i for i in left if said[i][-1] is None] or left
+    return left[0], said[left[0]]
 
 
 def _build(table: Table, target: Target, fitting: list[tuple[int, int]]) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """Why there is no plan: the smallest conflict, and every smallest correction."""
 
 from itertools import combinations
-from typing import NamedTuple
+
+import msgspec
 
 from envbuild.planner.choose import feasible
 from envbuild.planner.table import Table
@@ -10,7 +11,7 @@ from envbuild.planner.target import Part, Target, parts, without
 _ENOUGH = 20_000  # subsets looked at; ten wishes have 1,024
 
 
-class Conflict(NamedTuple):
+class Conflict(msgspec.Struct, frozen=True):
     """The smallest set of parts that exclude each other, and what cures it.
 
     Attributes:

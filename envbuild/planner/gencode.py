@@ -1,6 +1,6 @@
 """Targets: which one a compute capability compiles to, whose code runs where, and the flags."""
 
-from typing import NamedTuple
+import msgspec
 
 from envbuild.matrix.model import Capability, Toolkit
 from envbuild.planner.ranges import numbers
@@ -8,7 +8,7 @@ from envbuild.planner.table import Table
 from envbuild.values.plan import Flags
 
 
-class Code(NamedTuple):
+class Code(msgspec.Struct, frozen=True):
     """One compute capability's code: its real target, and whether its PTX is kept."""
 
     cc: str

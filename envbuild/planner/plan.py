@@ -6,7 +6,6 @@ from envbuild.planner.choose import Choice, choose
 from envbuild.planner.gencode import flags, gencode
 from envbuild.planner.needs import driver_needs, lifetime
 from envbuild.planner.notes import Chosen, notes
-from envbuild.planner.refusal import refusal
 from envbuild.planner.rules.base import remember
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Target
@@ -44,6 +43,9 @@ def matrix_id(matrices: Matrices) -> MatrixId:
 
 
 def _refused(table: Table, target: Target) -> Plan:
+    # A plan that is there does not pay for the modules of one that is not.
+    from envbuild.planner.refusal import refusal
+
     return Plan(
         outcome="refuse",
         cc=target.cc,

@@ -4,14 +4,15 @@
 minor release. Only release numbers exist here; the resolver of the package index knows the rest.
 """
 
-import re
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from envbuild.errors import InputError
 
-_VERSION = re.compile(r"v?(\d{1,6}(?:\.\d{1,6}){0,4})(?:\+[A-Za-z0-9.]{1,40})?", re.ASCII)
-_CLAUSE = re.compile(r"(===|==|!=|<=|>=|~=|<|>|)\s*(\S+)")
+_DIGITS = frozenset("0123456789")
+_OPERATORS = ("===", "==", "!=", "<=", ">=", "~=", "<", ">")
+_FIX = "for example 12.6, '>=12.4,<13' or 13"
 
 
 @lru_cache(maxsize=4096)
@@ -21,11 +22,17 @@ def numbers(version: str) -> tuple[int, ...]:
     Raises:
         InputError: not a release number.
     """
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        what = f"{version[:60]!r} is not a version"
-        raise InputError(what, fix="give release numbers, for example 12.6 or 2.8.0")
-    return tuple(map(int, match[1].split(".")))
+    parts = version.removeprefix("v").partition("+")[0].split(".")
+    if len(version) > 60 or len(parts) > 5 or not all(p and len(p) < 7 for p in parts):
+        raise _not_a_version(version)
+    if not all(_DIGITS.issuperset(part) for part in parts):
+        raise _not_a_version(version)
+    return tuple(map(int, parts))
+
+
+def _not_a_version(text: str) -> InputError:
+    what = f"{text[:60]!r} is not a version"
+    return InputError(what, fix="give release numbers, for example 12.6 or 2.8.0")
 
 
 def minor(version: str) -> str:
@@ -33,7 +40,7 @@ def minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-class Range(NamedTuple):
+class Range(msgspec.Struct, frozen=True):
     """A range as typed, and its clauses: operator and the parts it compares."""
 
     text: str
@@ -66,25 +73,27 @@ def parse(text: str, flag: str) -> Range:
     Raises:
         InputError: not a range; ``flag`` says where it was given.
     """
+    if len(text) > 200:
+        what = f"{flag} is a range of {len(text)} characters"
+        raise InputError(what, fix=_FIX)
     clauses: list[tuple[str, tuple[int, ...]]] = []
     for part in text.split(","):
-        match = _CLAUSE.fullmatch(part.strip())
-        if match is None or len(text) > 200:
-            what = f"{flag} {text[:60]!r} is not a range of versions"
-            raise InputError(what, fix="for example 12.6, '>=12.4,<13' or 13")
-        op, version = match.groups()
-        star = version.endswith(".*")
-        try:
-            limit = numbers(version.removesuffix(".*"))
-        except InputError as e:
-            what = f"{flag} {text[:60]!r}: {e.what}"
-            raise InputError(what, fix="for example 12.6, '>=12.4,<13' or 13") from e
-        if op == "~=":
-            # PEP 440: at least this, and the same but for the last part.
-            clauses += [(">=", limit), ("==", limit[:-1] or limit)]
-        elif star and op not in {"", "==", "!="}:
-            what = f"{flag} {text[:60]!r}: {op} takes no .*"
-            raise InputError(what, fix=f"write {op}{version.removesuffix('.*')}")
-        else:
-            clauses.append(("==" if op in {"", "==="} else op, limit))
+        clauses += _clause(part.strip(), text, flag)
     return Range(text.strip(), tuple(clauses))
+
+
+def _clause(part: str, text: str, flag: str) -> list[tuple[str, tuple[int, ...]]]:
+    op = next((op for op in _OPERATORS if part.startswith(op)), "")
+    version = part[len(op) :].strip()
+    try:
+        limit = numbers(version.removesuffix(".*"))
+    except InputError as e:
+        what = f"{flag} {text[:60]!r} is not a range of versions"
+        raise InputError(what, why=e.what, fix=_FIX) from e
+    if version.endswith(".*") and op not in {"", "==", "!="}:
+        what = f"{flag} {text[:60]!r}: {op} takes no .*"
+        raise InputError(what, fix=f"write {op}{version.removesuffix('.*')}")
+    if op == "~=":
+        # PEP 440: at least this, and the same but for the last part.
+        return [(">=", limit), ("==", limit[:-1] or limit)]
+    return [("==" if op in {"", "==="} else op, limit)]

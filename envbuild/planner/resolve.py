@@ -1,7 +1,6 @@
 """A request and a machine into a target: each fact one value, flag before record before probe."""
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError
@@ -196,6 +195,8 @@ class _Resolver:
                 torch = Wanted(name=name, range=range)
                 continue
             if name not in self.table.packages:
+                from difflib import get_close_matches
+
                 known = (*self.table.packages, "torch")
                 if get_close_matches(name, known, 1, 0.75):
                     unknown("--with", name, known)

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import groupby
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+import msgspec
 
 from envbuild.matrix.model import (
     Arch,
@@ -59,7 +62,7 @@ def cite(row: Row, key: str) -> str:
     return f"{_TABLE_OF[type(row).__name__]}/{key} {row.status}"
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True):
     """One toolkit from one source on one operating system.
 
     Attributes:
@@ -141,10 +144,14 @@ class Table:
         known = self._groups.get((fields, scope))
         if known is None:
             known = self._groups[fields, scope] = {}
-            key = attrgetter(*fields)
-            for i in bits(scope):
-                value = key(self.places[i])
-                known[value] = known.get(value, 0) | 1 << i
+            start = 0
+            # Neighbours are alike, so that most masks come as a few runs of bits.
+            for value, run in groupby(self.places, attrgetter(*fields)):
+                size = sum(1 for _ in run)
+                mask = ((1 << size) - 1) << start & scope
+                start += size
+                if mask:
+                    known[value] = known.get(value, 0) | mask
         return known
 
     def bases(self, cuda: str, source: str) -> list[str]:
@@ -210,12 +217,13 @@ def _places(matrices: Matrices, oses: dict[str, Os]) -> tuple[Place, ...]:
         *_frameworks(matrices, plain),
         *(_jetson(row) for row in matrices.jetson if row.image),
     ]
+    by_source = {source: i for i, source in enumerate(SOURCES)}
     rank = {o.id: i for i, o in enumerate(sorted(oses.values(), key=_os_order))}
 
     def order(place: Place) -> tuple[object, ...]:
         return (
             _newest_first(place.cuda),
-            SOURCES.index(place.source),
+            by_source[place.source],
             rank.get(place.os or "", len(rank)),
             _newest_first(place.release),
             place.os or "",

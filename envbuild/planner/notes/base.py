@@ -1,6 +1,6 @@
 """What a note sees: a finished choice."""
 
-from typing import NamedTuple
+import msgspec
 
 from envbuild.matrix.model import Capability
 from envbuild.planner.choose import Choice
@@ -10,7 +10,7 @@ from envbuild.planner.target import Target
 from envbuild.values.finding import Finding, Severity
 
 
-class Chosen(NamedTuple):
+class Chosen(msgspec.Struct, frozen=True):
     """A plan as the notes see it; ``cc`` is what it serves, ``codes`` what it compiles."""
 
     table: Table

@@ -1,7 +1,9 @@
 """What a rule is, and how it becomes a mask over places or builds."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+import msgspec
 
 from envbuild.planner.table import Table, bits, lowest
 from envbuild.planner.target import Target
@@ -17,7 +19,7 @@ TAGS = ("image",)
 _KEEP = 20_000  # results; a process that sweeps all requests must not grow without end
 
 
-class Rule(NamedTuple):
+class Rule(msgspec.Struct, frozen=True):
     """One kind of constraint: judged once per row of its axis.
 
     Attributes:
@@ -37,7 +39,7 @@ class Rule(NamedTuple):
     binds: tuple[str, ...]
 
 
-class Verdict(NamedTuple):
+class Verdict(msgspec.Struct, frozen=True):
     """Rows that a rule lets pass, as a mask, and what it says: (mask, finding) pairs."""
 
     mask: int
