@@ -93,10 +93,18 @@ def choose(table: Table, target: Target) -> Choice | None:
     chosen = _prefer(table, target, mask, rules.BEFORE)
     newest = table.places[lowest(chosen)].cuda
     index, late = _settle(table, target, chosen & table.of_cuda[newest])
-    early = [verdict(rule, table, target).about(index) for rule in rules.BEFORE]
+    early = [_said(rule, table, target, table.places[index]) for rule in rules.BEFORE]
     short = tuple(finding for finding in (*early, *late) if finding is not None)
     row = table.builds[build] if build is not None else None
     return Choice(table.places[index], row, short, alive)
+
+
+def _said(rule: Rule, table: Table, target: Target, place: Place) -> Finding | None:
+    """What a preference says of this very place; a verdict speaks of one place of a group."""
+    if rule.binds and not {place.kind, place.source} & set(rule.binds):
+        return None
+    row = table.toolkits.get(place.cuda) if rule.axis == "toolkit" else place
+    return rule.judge(table, row, target) if row is not None else None
 
 
 def _settle(table: Table, target: Target, mask: int) -> tuple[int, list[Finding | None]]:
@@ -105,7 +113,7 @@ def _settle(table: Table, target: Target, mask: int) -> tuple[int, list[Finding 
     said: dict[int, list[Finding | None]] = {i: [] for i in left}
     for rule in rules.AFTER:
         for i in left:
-            said[i].append(rule.judge(table, table.places[i], target))
+            said[i].append(_said(rule, table, target, table.places[i]))
         left = [i for i in left if said[i][-1] is None] or left
     return left[0], said[left[0]]
 

@@ -22,11 +22,16 @@ from envbuild.values.plan import HostCompiler, ImageChoice, Layout, Size, TorchC
 def plan_codes(table: Table, target: Target, place: Place) -> tuple[Code, ...]:
     """What the plan's own compiler makes; nothing where none is in it."""
     toolkit = table.toolkits.get(place.cuda)
-    if toolkit is None or place.kind == "framework":
+    if toolkit is None or place.kind == "framework" or not compiles(target):
         return ()
     if target.every_cc:
         return every_code(table, toolkit)
     return codes(table, toolkit, target.cc, target.features)
+
+
+def compiles(target: Target) -> bool:
+    """The image (or host) is to compile: not so for its base and runtime flavours."""
+    return target.needs_compiler or target.on_host
 
 
 def image(table: Table, target: Target, place: Place) -> ImageChoice:
@@ -73,7 +78,7 @@ def host_compiler(table: Table, target: Target, place: Place) -> HostCompiler | 
     if place.kind == "framework":
         os = table.os_of(place)
         return HostCompiler(name="gcc", version=str(os.gcc)) if os and os.gcc else None
-    if place.kind == "nvrtc":
+    if place.kind == "nvrtc" or not compiles(target):
         return None
     toolkit = table.toolkits.get(place.cuda)
     gcc = gcc_for(table, place, target)
@@ -97,7 +102,7 @@ def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
     place, build = choice.place, choice.build
     found: list[str] = []
     if isinstance(place.row, WheelToolkit):
-        found.append(_toolkit_wheels(place.row, build))
+        found.append(_toolkit_wheels(place.row, build, compiles(target)))
     if build is not None:
         local = "" if build.index == "pypi" else f"+{build.index}"
         found.append(f"torch=={build.torch}{local}")
@@ -115,10 +120,11 @@ def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _toolkit_wheels(row: WheelToolkit, build: TorchBuild | None) -> str:
+def _toolkit_wheels(row: WheelToolkit, build: TorchBuild | None, whole: bool) -> str:
     # In one prefix there is one release: with torch it is the patch release that torch pins.
     release = f"{row.cuda}.*" if build is not None else row.release
-    return f"cuda-toolkit[{','.join(row.extras)}]=={release}"
+    extras = row.extras if whole else ("cudart",)
+    return f"cuda-toolkit[{','.join(extras)}]=={release}"
 
 
 def _package(table: Table, target: Target, place: Place, wanted: Wanted) -> str:
@@ -151,10 +157,10 @@ def apt(table: Table, target: Target, choice: Choice, python: bool) -> tuple[str
     elif isinstance(row, Repository) and row.kind == "apt":
         major, minor = numbers(place.cuda)[:2]
         found.append(row.package.format(major=major, minor=minor))
-    # Triton and torch.compile call a C compiler when they run.
-    runtime_compiler = choice.build is not None and choice.build.triton is not None
-    if not isinstance(row, DistroToolkit) and (place.kind == "compiler" or runtime_compiler):
-        gcc = gcc_for(table, place, target) if place.kind == "compiler" else os.gcc
+    runtime_compiler = _calls_compiler(table, target, choice.build)
+    nvcc = place.kind == "compiler" and compiles(target)
+    if not isinstance(row, DistroToolkit) and (nvcc or runtime_compiler):
+        gcc = gcc_for(table, place, target) if nvcc else os.gcc
         own = gcc is None or gcc == os.gcc
         if not (own and isinstance(row, ImageTag)):
             found.append("g++" if own else f"g++-{gcc}")
@@ -163,6 +169,14 @@ def apt(table: Table, target: Target, choice: Choice, python: bool) -> tuple[str
         # Triton and extensions compile against Python.h when they first run.
         found += ["python3-dev"] if runtime_compiler else []
     return tuple(dict.fromkeys(found))
+
+
+def _calls_compiler(table: Table, target: Target, build: TorchBuild | None) -> bool:
+    """A framework or package calls a C compiler when it runs."""
+    if build is not None and build.triton is not None:
+        return True
+    rows = [row for wanted in target.packages for row in table.packages.get(wanted.name, ())]
+    return any(row.needs_compiler for row in rows)
 
 
 def layout(target: Target, place: Place) -> Layout:
@@ -191,7 +205,7 @@ def environment(
         found["CUDA_HOME"] = home
     gcc = gcc_for(table, place, target)
     os = table.os_of(place)
-    if place.kind == "compiler":
+    if place.kind == "compiler" and compiles(target):
         own = gcc is None or (os is not None and gcc == os.gcc and isinstance(place.row, ImageTag))
         ccbin = "/usr/bin/g++" if own else f"/usr/bin/g++-{gcc}"
         if place.os is not None or gcc is not None:

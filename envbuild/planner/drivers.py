@@ -1,6 +1,6 @@
 """Driver branches and levels: what a driver version means."""
 
-from envbuild.matrix.model import Branch, DriverFloor
+from envbuild.matrix.model import Branch, Capability, DriverFloor, Toolkit
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import Table
 
@@ -40,6 +40,13 @@ def floor(table: Table, cuda: str) -> DriverFloor | None:
 def floor_text(row: DriverFloor, *, windows: bool) -> str:
     """The lowest driver on this system; where no Windows figure is sourced, the Linux branch."""
     return (row.windows or row.linux.split(".", maxsplit=1)[0]) if windows else row.linux
+
+
+def first_toolkit(table: Table, row: Capability) -> Toolkit | None:
+    """The first toolkit with this target; None where older ones than the matrices hold have it."""
+    having = [t for t in table.toolkits.values() if row.target in t.targets]
+    oldest = next(iter(table.toolkits.values()), None)
+    return having[0] if having and having[0] is not oldest and not row.tegra else None
 
 
 def name(row: Branch) -> str:

@@ -1,5 +1,6 @@
 """What the plan needs of the machine's driver, and until when it stays supported."""
 
+from envbuild.matrix.model import Capability
 from envbuild.planner import drivers
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import Place, Table
@@ -27,6 +28,7 @@ def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverN
     firsts = [card.first_driver or row.first_driver for card in target.cards if card.cc == cc]
     # A cc by itself stands for any card of it: the first of them sets the floor.
     first = max((f for f in firsts or [row.first_driver] if f), key=numbers, default=None)
+    first = first or _of_first_toolkit(table, row)
     if first is not None and not windows and (least is None or numbers(first) > numbers(least)):
         least = first
     if row.last_branch is not None:
@@ -44,6 +46,19 @@ def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverN
         last_branch=row.last_branch,
         module=None if windows else row.module,
     )
+
+
+def _of_first_toolkit(table: Table, row: Capability) -> str | None:
+    """The driver level of the first toolkit with this target, where no first driver is sourced."""
+    toolkit = drivers.first_toolkit(table, row)
+    if toolkit is None or toolkit.driver is not None:
+        return toolkit.driver if toolkit is not None else None
+    serving = [
+        b.branch
+        for b in table.matrices.branches
+        if b.cuda is not None and numbers(b.cuda) >= numbers(toolkit.cuda)
+    ]
+    return str(min(serving)) if serving else None
 
 
 def lifetime(table: Table, target: Target, place: Place, cc: tuple[str, ...]) -> Lifetime:

@@ -148,6 +148,9 @@ def _driver_step(table: Table, target: Target) -> Step:
     last = drivers.branch(table, min(lasts)) if lasts else None
     at_most = f", at most {drivers.name(last)}" if last is not None else ""
     at_least = f" {max(lows, key=numbers)} or newer" if lows else ""
+    needs = {row.module for row in rows} - {"either", target.module}
+    if target.module is not None and needs:
+        at_most += f", with its {min(needs)} kernel modules"
     gives = f": {_describe(free, choice)}" if choice is not None else ""
     return Step(
         why=f"change the driver (a fact) to{at_least}{at_most}{gives}",

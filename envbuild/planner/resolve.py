@@ -104,7 +104,9 @@ class _Resolver:
         parts = [c for c in cards if self.table.capability(c.cc).tegra]
         l4t = self.request.l4t
         if text is None and self.host is not None:
-            text = self.host.platform if self.host.platform in {"wsl2", "jetson"} else None
+            # What is planned on Windows runs in WSL: Windows itself has no containers with a GPU.
+            here = {"windows": "wsl2", "wsl2": "wsl2", "jetson": "jetson"}
+            text = here.get(self.host.platform)
             if l4t is None and self.host.jetson is not None:
                 l4t = self.host.jetson.l4t
         if text is None and (l4t is not None or (parts and len(parts) == len(cards))):

@@ -17,6 +17,7 @@ from envbuild.planner.rules import (
 HARD = (
     platforms.right_side,
     platforms.host_system,
+    platforms.flavour_there,
     platforms.flavour_compiles,
     torch.compiler_wanted,
     driver.driver_drives_card,

@@ -3,7 +3,7 @@
 from envbuild.matrix.model import Toolkit
 from envbuild.planner import drivers
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.base import about, error, rule
+from envbuild.planner.rules.base import DEVICE_CODE, about, error, rule
 from envbuild.planner.table import Table, cite
 from envbuild.planner.target import Card, Target
 from envbuild.values.finding import Finding
@@ -45,8 +45,10 @@ def _last_branch(table: Table, card: Card, target: Target) -> Finding | None:
 def _first_driver(table: Table, card: Card, target: Target) -> Finding | None:
     row = table.capability(card.cc)
     first = card.first_driver or row.first_driver
-    if target.driver is None or first is None or target.platform == "wsl2":
+    if target.driver is None or target.platform == "wsl2":
         return None
+    if first is None:
+        return _older_than_target(table, card, target)
     # A beta or a distribution's build of the same branch may drive the card earlier.
     if numbers(target.driver)[0] >= numbers(first)[0]:
         return None
@@ -55,6 +57,19 @@ def _first_driver(table: Table, card: Card, target: Target) -> Finding | None:
         f"{first} is the first known to drive it"
     )
     return error("driver-first", says, cite(row, row.cc))
+
+
+def _older_than_target(table: Table, card: Card, target: Target) -> Finding | None:
+    """No first driver is sourced: it cannot be older than the first toolkit with its target."""
+    row, level = table.capability(card.cc), target.driver_cuda
+    first = drivers.first_toolkit(table, row)
+    if first is None or level is None or numbers(level) >= numbers(first.cuda):
+        return None
+    says = (
+        f"driver {target.driver} (CUDA {level}) is older than the first toolkit that knows "
+        f"{row.arch} (cc {card.cc}), CUDA {first.cuda}"
+    )
+    return error("driver-first", says, cite(first, first.cuda))
 
 
 def _module(table: Table, card: Card, target: Target) -> Finding | None:
@@ -104,7 +119,7 @@ def package_jit(table: Table, toolkit: Toolkit, target: Target) -> Finding | Non
     return None
 
 
-@rule("toolkit", asked=("driver_cuda",))
+@rule("toolkit", asked=("driver_cuda",), binds=DEVICE_CODE)
 def jit_on_driver(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Preferred: a toolkit at or below the driver's level, whose PTX the driver can compile."""
     del table

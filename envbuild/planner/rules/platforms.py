@@ -53,6 +53,16 @@ def base_os(table: Table, place: Place, target: Target) -> Finding | None:
     return error("base-os", about(place.cuda, says), place.cite)
 
 
+@rule(("source",), "where", "torch", asked=("flavour",))
+def flavour_there(table: Table, place: Place, target: Target) -> Finding | None:
+    """Packages hold whole toolkits: what is smaller than devel is a vendor tag, or wheels."""
+    del table
+    if target.flavour == "devel" or place.source in {"image", "wheels"} or target.on_host:
+        return None
+    says = f"{place.source} holds a whole toolkit and has no {target.flavour} flavour"
+    return error("flavour", says, place.cite)
+
+
 @rule("toolkit", "where", "flavour", asked=("features",))
 def flavour_compiles(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """What is to be compiled in the image needs its devel flavour."""
