@@ -43,12 +43,10 @@ def _remedies() -> tuple[_Remedy, ...]:
     found = (
         _Remedy(
             "rlimit",
-            "podman may not raise limits here: nofile 1024, nproc 4096",
+            "limits cannot be raised here: nofile 1024, nproc 4096",
             run=("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"),
         ),
-        _Remedy(
-            "cgroup", f"its runtime cannot use these cgroups: {other}", run=runtime, build=runtime
-        ),
+        _Remedy("cgroup", f"crun cannot use the cgroups here: {other}", run=runtime, build=runtime),
         _Remedy(
             "creating container",
             "no container can be made for a build step: chroot isolation",

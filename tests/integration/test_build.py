@@ -5,6 +5,7 @@ import hashlib
 import http.server
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -19,10 +20,16 @@ import pytest
 from envbuild.engines import names, staging
 from envbuild.engines.base import Engine, RunSpec
 from envbuild.engines.docker import DockerEngine
+from envbuild.engines.find import make
 from envbuild.errors import EnvbuildError, MachineError, StaleError
 from envbuild.io.net import Net
-from envbuild.values.codec import load
+from envbuild.matrix.load import load as matrices
+from envbuild.planner.plan import plan as make_plan
+from envbuild.planner.resolve import resolve
+from envbuild.values.codec import dump, load, replace
 from envbuild.values.image import BuildContext, File, Image
+from envbuild.values.plan import Plan, Size
+from envbuild.values.request import Request
 from tests.integration.conftest import service
 
 pytestmark = pytest.mark.engine
@@ -147,6 +154,67 @@ def _builders(place: str) -> list[str]:
             if f"{place}/envbuild-private-" in text and "build" in text:
                 found.append(text)
     return found
+
+
+def _in_terminal(argv: list[str], env: dict[str, str], cwd: Path) -> tuple[int, str]:
+    """Run with a terminal of its own; exit code and all that it showed."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        argv, env=env, cwd=cwd, stdin=child, stdout=child, stderr=child, start_new_session=True
+    )
+    os.close(child)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(parent, 4096):
+            shown += chunk
+    os.close(parent)
+    return process.wait(60), shown.decode("utf-8", "replace")
+
+
+def test_run_gives_the_terminal_on_where_there_is_one(
+    engine: Engine, env: dict[str, str], tmp_path: Path, base: str, registry: str
+) -> None:
+    engine.pull(base, Net(registry_mirror=registry))
+    own = env | {k: os.environ[k] for k in ("DOCKER_HOST", "PATH") if k in os.environ}
+    look = "test -t 0 && test -t 1 && echo terminal || echo pipe; exit 5"
+    argv = [*CLI, "run", names.local_base(str(names.digest_of(base))), "--engine", engine.name]
+    argv += ["--access", "none", "--", "sh", "-c", look]
+    rc, shown = _in_terminal(argv, own, tmp_path)
+    assert rc == 5, shown
+    assert "terminal" in shown
+    piped = subprocess.run(
+        argv, env=own, cwd=tmp_path, capture_output=True, text=True, input="", check=False
+    )
+    assert (piped.returncode, piped.stdout) == (5, "pipe\n"), piped.stderr
+
+
+def test_run_finds_the_engine_that_has_the_image(
+    env: dict[str, str], tmp_path: Path, base: str, registry: str
+) -> None:
+    podman = make("podman")
+    context = BuildContext(
+        files=(File(path="Dockerfile", data=f"FROM {base}\n".encode()),),
+        platform="linux/amd64",
+        base=base,
+        bases=(base,),
+    )
+    podman.build(context, "localhost/envbuild-test/only-podman:1", Net(registry_mirror=registry))
+    done = envbuild(env, tmp_path, "run", "localhost/envbuild-test/only-podman:1", "--dry-run")
+    assert "podman run" in done.stdout, done.stderr
+
+
+def test_an_image_that_cannot_fit_is_refused_before_it_is_built() -> None:
+    made = make_plan(resolve(Request(cc=("9.0",)), None, matrices()), matrices())
+    assert isinstance(made, Plan)
+    for size, fits in ((1, True), (1 << 40, False)):
+        plan = replace(made, size=Size(disk_mib=size))
+        files = (
+            File(path="Dockerfile", data=b"FROM scratch\nCOPY plan.json /\n"),
+            File(path="plan.json", data=dump(plan)),
+        )
+        context = BuildContext(files=files, platform="linux/amd64")
+        with contextlib.nullcontext() if fits else pytest.raises(MachineError, match="MiB free"):
+            DockerEngine().build(context, "envbuild-test/size:1", Net())
 
 
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -311,6 +379,13 @@ class _Liar(http.server.BaseHTTPRequestHandler):
             self.wfile.write(self.body)
 
     do_HEAD = do_GET
+
+    def parse_request(self) -> bool:
+        # A client that tries TLS first must be told by a status line that this is plain HTTP.
+        if getattr(self, "raw_requestline", b"").startswith(b"\x16"):
+            self.wfile.write(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+            return False
+        return super().parse_request()
 
     def log_message(self, *_: object) -> None:
         pass
