@@ -440,6 +440,13 @@ MACHINES: dict[str, Machine] = {
 }
 
 
+# Written by `script/record-host FILE --redact` on real machines; never made again from here.
+RECORDED = {
+    "h200": ("2026-12-02", "a rented H200, itself a container without an engine"),
+    "h200-docker": ("2026-12-02", "the same with docker 28.5.2 and a CDI spec of nvidia-ctk 1.20"),
+}
+
+
 def write() -> None:
     """Write ``tests/hosts/NAME.json`` for every machine, and the table of their sources."""
     import tempfile
@@ -460,6 +467,7 @@ def write() -> None:
         with tempfile.TemporaryDirectory() as root:
             (folder / f"{name}.json").write_bytes(dump(machine.detect(Path(root))))
         lines.append(f"| {name} | made 2026-12-01 | {machine.source} |")
+    lines += [f"| {name} | recorded {date} | {what} |" for name, (date, what) in RECORDED.items()]
     (folder / "README.md").write_text("\n".join(lines) + "\n")
 
 
