@@ -7,12 +7,15 @@ where they are.
 import os
 import shutil
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from envbuild.engines.base import Engine
 from envbuild.engines.find import make
+from tests.integration.corridor import Cli, NewCli, walked
+from tests.integration.standin.make import ensure
 
 STATE = Path(os.environ.get("ENVBUILD_TEST_STATE", "/var/tmp/envbuild-test"))
 
@@ -66,3 +69,35 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> E
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
     return make(name)
+
+
+@pytest.fixture(scope="session")
+def old_docker() -> str:
+    """The machine's own docker client, which holds BuildKit."""
+    return service("ENVBUILD_TEST_DOCKER")
+
+
+@pytest.fixture(scope="session")
+def new_cli(registry: str, old_docker: str, tmp_path_factory: pytest.TempPathFactory) -> NewCli:
+    """Gives ``envbuild`` in a new, empty folder of a name."""
+    return lambda name: Cli(tmp_path_factory.mktemp(name), registry, old_docker)
+
+
+@pytest.fixture(scope="session")
+def standin(registry: str, old_docker: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The mirror has the stand-ins for the vendor's image and its OS."""
+    ensure(registry, old_docker, tmp_path_factory.mktemp("standin"))
+
+
+@pytest.fixture(scope="session")
+def distro(new_cli: NewCli) -> Iterator[Cli]:
+    """The folder after ``up``: CUDA 12.4 for Pascal from Debian 13's own archive (5 GB)."""
+    flags = ("--cc", "6.1", "--toolkit-source", "distro", "--base-os", "debian13")
+    yield from walked(new_cli("distro"), *flags)
+
+
+@pytest.fixture(scope="session")
+def wheels(new_cli: NewCli) -> Iterator[Cli]:
+    """The folder after ``up``: CUDA 13 for Hopper from wheels on Debian 12."""
+    flags = ("--cc", "9.0", "--toolkit-source", "wheels", "--base-os", "debian12")
+    yield from walked(new_cli("wheels"), *flags)
