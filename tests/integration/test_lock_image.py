@@ -8,7 +8,7 @@ import pytest
 
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.docker import DockerEngine
-from envbuild.errors import BuildError
+from envbuild.errors import StaleError
 from envbuild.io.net import Net
 from envbuild.io.proc import Completed
 from envbuild.lock.make import lock
@@ -104,7 +104,7 @@ def test_no_driver_and_nothing_left_behind(docker: DockerEngine, devel: Image, w
 def test_a_later_pip_keeps_to_the_lock(docker: DockerEngine, devel: Image, work: Path) -> None:
     done = sh(docker, devel, "pip download --no-index nvidia-cuda-runtime==13.5.37", work)
     assert done.rc != 0
-    assert "13.0.96" in done.err
+    assert "(constraint) nvidia-cuda-runtime==13.0.96" in done.out
 
 
 def test_the_runtime_stage_is_small_and_runs_what_was_built(
@@ -124,13 +124,12 @@ def test_a_wheel_with_another_hash_is_not_installed(
 ) -> None:
     first, *rest = locked.wheels
     lying = replace(locked, wheels=(replace(first, sha256="0" * 64), *rest))
-    with pytest.raises(BuildError) as error:
+    with pytest.raises(StaleError, match="another hash"):
         docker.build(render(plans.WHEELS, lying), "envbuild-test/never", net)
-    assert first.name in str(error.value) or "HASHES" in str(error.value)
 
 
 def test_a_withdrawn_package_fails_loudly(docker: DockerEngine, net: Net, locked: Lock) -> None:
     first, *rest = locked.apt
     gone = replace(locked, apt=(replace(first, version="0:0-0"), *rest))
-    with pytest.raises(BuildError):
+    with pytest.raises(StaleError, match="no longer serves"):
         docker.build(render(plans.WHEELS, gone), "envbuild-test/never", net)
