@@ -22,8 +22,12 @@ from envbuild.values.plan import HostCompiler, ImageChoice, Layout, Size, TorchC
 def plan_codes(table: Table, target: Target, place: Place) -> tuple[Code, ...]:
     """What the plan's own compiler makes; nothing where none is in it."""
     toolkit = table.toolkits.get(place.cuda)
-    if toolkit is None or place.kind == "framework" or not compiles(target):
+    if place.kind == "framework" or not compiles(target):
         return ()
+    if toolkit is None:
+        # L4T's own toolkits can be older than the rows of toolkits; its row names the cards.
+        rows = [table.capability(cc) for cc in target.cc]
+        return tuple(Code(row.cc, row.target, row is rows[-1]) for row in rows)
     if target.every_cc:
         return every_code(table, toolkit)
     return codes(table, toolkit, target.cc, target.features)
@@ -78,7 +82,7 @@ def host_compiler(table: Table, target: Target, place: Place) -> HostCompiler | 
     if place.kind == "framework":
         os = table.os_of(place)
         return HostCompiler(name="gcc", version=str(os.gcc)) if os and os.gcc else None
-    if place.kind == "nvrtc" or not compiles(target):
+    if not compiles(target):
         return None
     toolkit = table.toolkits.get(place.cuda)
     gcc = gcc_for(table, place, target)
@@ -228,7 +232,7 @@ def _home(place: Place) -> str | None:
         return None
     if place.source == "distro":
         return "/usr"
-    if place.os is not None:
+    if place.os is not None or isinstance(place.row, JetsonRow):
         return "/usr/local/cuda"
     return f"/usr/local/cuda-{place.cuda}" if place.source == "apt" else None
 

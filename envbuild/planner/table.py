@@ -31,8 +31,6 @@ from envbuild.values.request import Source
 SOURCES: tuple[Source, ...] = ("image", "wheels", "distro", "apt", "redist", "conda")
 """Order of preference: what a registry serves ready, then what builds without a network host."""
 
-Kind = Literal["compiler", "nvrtc", "framework"]
-
 RENDERED: tuple[Source, ...] = ("image", "wheels", "distro")
 """Sources that a build context is written for."""
 
@@ -68,8 +66,7 @@ class Place(msgspec.Struct, frozen=True):
     Attributes:
         cuda: minor release, ``12.9``; ``release`` is as exact as the source is known.
         os: None = this machine (``where: host``).
-        kind: ``compiler`` has nvcc, ``nvrtc`` compiles device code alone, ``framework`` is a plain
-            OS to which wheels bring CUDA.
+        kind: ``compiler`` has nvcc, ``framework`` is a plain OS to which wheels bring CUDA.
         row: what proves it; ``key`` names that row.
         own: packed by the distribution, which chose a compiler and may have patched headers.
     """
@@ -78,7 +75,7 @@ class Place(msgspec.Struct, frozen=True):
     release: str
     source: Source
     os: str | None
-    kind: Kind
+    kind: Literal["compiler", "framework"]
     arches: tuple[Arch, ...]
     row: Row
     key: str
@@ -215,7 +212,7 @@ def _places(matrices: Matrices, oses: dict[str, Os]) -> tuple[Place, ...]:
         *_wheels(matrices.wheels, plain),
         *_repositories(matrices, plain),
         *_frameworks(matrices, plain),
-        *(_jetson(row) for row in matrices.jetson if row.image),
+        *(place for row in matrices.jetson for place in _jetson(row)),
     ]
     by_source = {source: i for i, source in enumerate(SOURCES)}
     rank = {o.id: i for i, o in enumerate(sorted(oses.values(), key=_os_order))}
@@ -250,8 +247,13 @@ def _image(tag: ImageTag) -> Place:
     )  # fmt: skip
 
 
-def _jetson(row: JetsonRow) -> Place:
-    return Place(row.cuda, row.cuda, "image", "l4t", "compiler", ("aarch64",), row, row.l4t)
+def _jetson(row: JetsonRow) -> Iterable[Place]:
+    """L4T's own CUDA: on the machine, and in images made for that L4T."""
+    if row.platform != "jetson-l4t":
+        return
+    yield Place(row.cuda, row.cuda, "apt", None, "compiler", ("aarch64",), row, row.l4t, own=True)
+    if row.image is not None:
+        yield Place(row.cuda, row.cuda, "image", "l4t", "compiler", ("aarch64",), row, row.l4t)
 
 
 def _distro(row: DistroToolkit, where: str | None) -> Place:
@@ -263,9 +265,11 @@ def _distro(row: DistroToolkit, where: str | None) -> Place:
 
 def _wheels(rows: tuple[WheelToolkit, ...], plain: list[Os]) -> Iterable[Place]:
     for row in rows:
-        kind: Kind = "compiler" if row.nvcc else "nvrtc"
-        for where in (*(o.id for o in plain), None):
-            yield Place(row.cuda, row.release, "wheels", where, kind, row.arches, row, row.release)
+        # Wheels before 13.0 hold an assembler and NVRTC, but no nvcc: nothing to plan for.
+        for where in (*(o.id for o in plain), None) if row.nvcc else ():
+            yield Place(
+                row.cuda, row.release, "wheels", where, "compiler", row.arches, row, row.release
+            )
 
 
 def _repositories(matrices: Matrices, plain: list[Os]) -> Iterable[Place]:

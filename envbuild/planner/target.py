@@ -49,7 +49,6 @@ class Target(Value):
         l4t: the row of `jetson.yaml` that fits, by its key.
         access: GPU access mode of the engine, ``cdi`` where none is known.
         engine_access: (engine, access mode) of each engine that answers.
-        device_code: NVRTC will do where no nvcc is to be had (the local engine).
         arch: None = any, in the search for conflicts alone.
         declared: nothing on this machine was looked at.
     """
@@ -76,7 +75,6 @@ class Target(Value):
     source: Source | None = None
     as_of: str = ""
     split: bool = False
-    device_code: bool = False
     access: str = "cdi"
     engine_access: tuple[tuple[str, str], ...] = ()
     declared: bool = True

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.matrix.model import DistroToolkit, Repository
+from envbuild.matrix.model import Repository
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
@@ -12,8 +12,7 @@ from envbuild.values.finding import Finding
 def glibc_unknown(chosen: Chosen) -> Iterator[Finding]:
     """The C library was not looked at, and newer ones clash with this toolkit."""
     target, place = chosen.target, chosen.choice.place
-    patched = isinstance(place.row, DistroToolkit) and place.row.patched_glibc
-    if target.where != "host" or target.glibc or patched or place.kind != "compiler":
+    if not target.on_host or target.glibc or place.own or place.kind != "compiler":
         return
     for row in chosen.table.matrices.glibc_clashes:
         if numbers(place.cuda) < numbers(row.cuda_below):

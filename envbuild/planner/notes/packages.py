@@ -13,6 +13,8 @@ from envbuild.values.finding import Finding
 
 def cudnn_floor(chosen: Chosen) -> Iterator[Finding]:
     """The library cuDNN has left the older cards."""
+    if chosen.target.l4t is not None:
+        return  # L4T brings its own
     for row in chosen.table.matrices.cudnn:
         # Below 5.0 no cuDNN that fits these toolkits has code at all.
         if any((5, 0) <= numbers(cc) < numbers(row.cc_min) for cc in chosen.cc):

@@ -28,8 +28,6 @@ def why_this(chosen: Chosen) -> Iterator[Finding]:
     """The chosen toolkit: whose code it makes, whether a newer one could, where it is."""
     place, table = chosen.choice.place, chosen.table
     toolkit = table.toolkits.get(place.cuda)
-    if toolkit is None:
-        return
     build = chosen.choice.build
     named = ", ".join(f"{row.cc} ({row.arch})" for row in chosen.capabilities)
     if chosen.target.every_cc:
@@ -40,19 +38,19 @@ def why_this(chosen: Chosen) -> Iterator[Finding]:
         why = "its wheels bring the CUDA libraries; nothing is compiled for the GPU"
     else:
         says += _rank(chosen)
-        why = f"takes gcc up to {toolkit.gcc_max}; {_WHERE[place.source]}"
-    if place.kind == "nvrtc":
-        why = "its wheels hold NVRTC, which compiles device code"
+        most = f"takes gcc up to {toolkit.gcc_max}; " if toolkit is not None else ""
+        why = f"{most}{_WHERE[place.source]}"
     if isinstance(place.row, JetsonRow):
         why = f"it is part of L4T {place.row.l4t}"
-    yield note("toolkit-chosen", "info", says, f"{cite(toolkit, place.cuda)} · {place.cite}", why)
+    source = f"{cite(toolkit, place.cuda)} · " if toolkit is not None else ""
+    yield note("toolkit-chosen", "info", says, source + place.cite, why)
 
 
 def _rank(chosen: Chosen) -> str:
     """Whether a newer toolkit could make the same code."""
     table, cuda = chosen.table, chosen.choice.place.cuda
     targets = [code.target for code in chosen.codes]
-    if chosen.target.every_cc or not targets:
+    if chosen.target.every_cc or not targets or cuda not in table.toolkits:
         return ""
     assembled = ", ".join(f"sm_{t}" for t in targets)
     able = [c for c, t in table.toolkits.items() if set(targets) <= set(t.targets)]
@@ -78,9 +76,7 @@ def wheels_without_nvcc(chosen: Chosen) -> Iterator[Finding]:
     """Wheels were asked for and hold no compiler for this toolkit: every other way by name."""
     target, table, place = chosen.target, chosen.table, chosen.choice.place
     row = next((w for w in table.matrices.wheels if w.cuda == place.cuda), None)
-    if row is None or row.nvcc or place.kind == "framework":
-        return
-    if place.kind != "nvrtc" and target.source != "wheels":
+    if row is None or row.nvcc or place.kind == "framework" or target.source != "wheels":
         return
     with_nvcc = chosen.choice.alive & table.of_kind["compiler"]
     ways = [str(s) for s, mask in table.of_source.items() if with_nvcc & mask]

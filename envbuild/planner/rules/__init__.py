@@ -44,7 +44,6 @@ BUILDS = (torch.torch_arch, torch.torch_version, torch.torch_code)
 BEFORE = (
     driver.jit_on_driver,
     wishes.source_asked_for,
-    wishes.whole_programs,
     wishes.source_rendered,
     images.tag_starts,
     images.tag_kept,

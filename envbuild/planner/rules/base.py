@@ -12,7 +12,6 @@ from envbuild.values.finding import Finding
 Axis = Literal["toolkit", "build"] | tuple[str, ...]
 Judge = Callable[[Table, Any, Target], Finding | None]
 
-DEVICE_CODE = ("compiler", "nvrtc")
 NVCC = ("compiler",)
 TAGS = ("image",)
 

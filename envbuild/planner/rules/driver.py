@@ -3,7 +3,7 @@
 from envbuild.matrix.model import Toolkit
 from envbuild.planner import drivers
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.base import DEVICE_CODE, about, error, rule
+from envbuild.planner.rules.base import NVCC, about, error, rule
 from envbuild.planner.table import Table, cite
 from envbuild.planner.target import Card, Target
 from envbuild.values.finding import Finding
@@ -119,7 +119,7 @@ def package_jit(table: Table, toolkit: Toolkit, target: Target) -> Finding | Non
     return None
 
 
-@rule("toolkit", asked=("driver_cuda",), binds=DEVICE_CODE)
+@rule("toolkit", asked=("driver_cuda",), binds=NVCC)
 def jit_on_driver(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Preferred: a toolkit at or below the driver's level, whose PTX the driver can compile."""
     del table

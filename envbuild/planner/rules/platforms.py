@@ -20,13 +20,15 @@ def right_side(table: Table, place: Place, target: Target) -> Finding | None:
     return None
 
 
-@rule((), "host_os", "platform", asked=("on_host",))
+@rule((), "host_os", "platform", "l4t", asked=("on_host",))
 def host_system(table: Table, place: Place, target: Target) -> Finding | None:
     """What is made for one system serves that system alone."""
     del table
     if place.os is not None:
         return None
     row = place.row
+    if isinstance(row, JetsonRow) and target.l4t != row.l4t:
+        return error("jetson", f"it is part of L4T {row.l4t} alone", place.cite)
     if isinstance(row, DistroToolkit) and target.platform == "wsl2":
         says = "a distribution's own toolkit drags a Linux driver into WSL, over the Windows one"
         return error("wsl-distro", says, place.cite)
@@ -110,6 +112,8 @@ def jetson(table: Table, place: Place, target: Target) -> Finding | None:
         says = f"L4T {row.l4t} is not for cc {lacking[0]}, but for {', '.join(row.cc)}"
     elif row.platform == "jetson-l4t" and place.row is not row:
         says = f"L4T {row.l4t} holds CUDA {row.cuda} and runs no other"
+        if row.image is None:
+            says += "; no image of it is in these matrices (--where host takes what is installed)"
     elif row.platform == "jetson-sbsa" and here:
         says = f"L4T {row.l4t} takes the images of servers"
     elif row.platform == "jetson-sbsa" and numbers(place.cuda)[0] != numbers(row.cuda)[0]:

@@ -2,7 +2,7 @@
 
 from envbuild.matrix.model import Capability, Toolkit
 from envbuild.planner.gencode import real_target, split, targets_with
-from envbuild.planner.rules.base import DEVICE_CODE, about, error, rule
+from envbuild.planner.rules.base import NVCC, about, error, rule
 from envbuild.planner.table import Table, cite
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
@@ -29,7 +29,7 @@ def feature_in_hardware(table: Table, toolkit: Toolkit, target: Target) -> Findi
     return None
 
 
-@rule("toolkit", "features", asked=("cc",), binds=DEVICE_CODE)
+@rule("toolkit", "features", asked=("cc",), binds=NVCC)
 def toolkit_target(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """The toolkit's assembler must have a target for every cc, with the features asked for."""
     for cc in target.cc:

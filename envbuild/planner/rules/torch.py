@@ -5,7 +5,7 @@ from functools import lru_cache
 from envbuild.matrix.model import Capability, TorchBuild, TritonBuild
 from envbuild.planner.gencode import runs_on
 from envbuild.planner.ranges import numbers, parse
-from envbuild.planner.rules.base import about, error, rule
+from envbuild.planner.rules.base import error, rule
 from envbuild.planner.table import Place, Table, cite
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
@@ -95,24 +95,13 @@ def triton_of(table: Table, version: str) -> TritonBuild | None:
     return next((t for t in table.triton if numbers(t.triton) <= at), None)
 
 
-@rule(
-    ("kind", "cuda"),
-    "torch",
-    "needs_compiler",
-    "device_code",
-    "where",
-    binds=("nvrtc", "framework"),
-)
+@rule(("kind",), "torch", "needs_compiler", binds=("framework",))
 def compiler_wanted(table: Table, place: Place, target: Target) -> Finding | None:
-    """A compiler, unless framework wheels bring all that runs, or device code will do."""
+    """A compiler, unless framework wheels bring all that runs."""
     del table
-    if place.kind == "framework" and (target.torch is None or target.needs_compiler):
-        return error("no-compiler", "framework wheels bring no compiler for the GPU", place.cite)
-    enough = target.device_code or target.where == "host"
-    if place.kind == "nvrtc" and (target.torch is not None or not enough):
-        says = about(place.cuda, "its wheels have no nvcc, only NVRTC for device code")
-        return error("no-compiler", says, place.cite)
-    return None
+    if target.torch is not None and not target.needs_compiler:
+        return None
+    return error("no-compiler", "framework wheels bring no compiler for the GPU", place.cite)
 
 
 @rule(("kind",), "needs_compiler", "source", "flavour", asked=("torch",))

@@ -29,16 +29,6 @@ def source_asked_for(table: Table, place: Place, target: Target) -> Finding | No
     return Finding(id="toolkit-source", severity="warn", says=says, source=place.cite)
 
 
-@rule(("cuda",), binds=("nvrtc",))
-def whole_programs(table: Table, place: Place, target: Target) -> Finding | None:
-    """Preferred: nvcc, which compiles whole programs, before NVRTC, which compiles kernels."""
-    del table, target
-    if place.kind != "nvrtc":
-        return None
-    says = f"the wheels of CUDA {place.cuda} have no nvcc: NVRTC compiles device code alone"
-    return Finding(id="device-code-only", severity="info", says=says, source=place.cite)
-
-
 @rule(("source",), "where")
 def source_rendered(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred for images: a source that `lock` and `render` know."""

@@ -1,0 +1,58 @@
+"""Plans from keywords, for tests: the real matrices, nothing looked at."""
+
+from envbuild.matrix.load import load
+from envbuild.planner.plan import plan
+from envbuild.planner.resolve import resolve
+from envbuild.planner.table import Table, table_of
+from envbuild.planner.target import Target
+from envbuild.values.host import Host
+from envbuild.values.plan import Fleet, Plan
+from envbuild.values.request import Request, Wish
+
+
+def table() -> Table:
+    """The table of the real matrices."""
+    return table_of(load())
+
+
+def request(cc: str = "", packages: str = "", features: str = "", **fields: object) -> Request:
+    """A request; lists are written with commas, ``torch==2.8.0,numba``."""
+    wishes = []
+    for text in filter(None, packages.split(",")):
+        name, mark, version = text.partition("==")
+        wishes.append(Wish(name=name, range=mark + version))
+    return Request(
+        cc=tuple(filter(None, cc.split(","))),
+        packages=tuple(wishes),
+        features=tuple(filter(None, features.split(","))),
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def target(cc: str = "", *, host: Host | None = None, **fields: object) -> Target:
+    """The target of such a request."""
+    return resolve(request(cc, **fields), host, load())  # type: ignore[arg-type]
+
+
+def ask(cc: str = "", *, host: Host | None = None, **fields: object) -> Plan:
+    """The plan of such a request."""
+    made = plan(resolve(request(cc, **fields), host, load()), load())  # type: ignore[arg-type]
+    assert isinstance(made, Plan)
+    return made
+
+
+def ask_fleet(cc: str, **fields: object) -> Fleet:
+    """The fleet of such a request."""
+    made = plan(target(cc, split=True, **fields), load())  # type: ignore[arg-type]
+    assert isinstance(made, Fleet)
+    return made
+
+
+def ids(plan: Plan, severity: str = "") -> set[str]:
+    """Ids of the plan's findings."""
+    return {f.id for f in plan.findings if severity in {"", f.severity}}
+
+
+def why(plan: Plan, cuda: str) -> str:
+    """What decided about one toolkit."""
+    return next(a.why for a in plan.alternatives if not a.way and a.cuda.startswith(cuda))
