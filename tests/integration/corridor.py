@@ -78,10 +78,13 @@ class Cli(NamedTuple):
 NewCli = Callable[[str], Cli]
 
 
-def walked(cli: Cli, *flags: str) -> Iterator[Cli]:
-    """The folder after ``envbuild up``; what it said stands in ``up.out`` and ``up.err``."""
+def walked(cli: Cli, *wanted: str) -> Iterator[Cli]:
+    """The folder after ``envbuild up``: ``flags``, ``up.out`` and ``up.err`` stand in it."""
+    tag = f"envbuild-test/corridor-{wanted[3]}:1"
+    flags = (*wanted, "--require", "toolchain", "--tag", tag)
+    (cli.folder / "flags").write_text(" ".join(flags))
     try:
-        done = cli("up", *flags, "--require", "toolchain")
+        done = cli("up", *flags)
         (cli.folder / "up.out").write_text(done.stdout)
         (cli.folder / "up.err").write_text(done.stderr)
         assert done.returncode == 0, done.stdout + done.stderr[-4000:]
