@@ -9,7 +9,7 @@ from envbuild.engines.base import Engine
 from envbuild.io import files
 from envbuild.io.net import Net
 from envbuild.io.workspace import Workspace, save_folder
-from envbuild.values.codec import dump_line, load, replace
+from envbuild.values.codec import dump_line, load
 from envbuild.values.image import BuildContext, Image
 from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
@@ -18,29 +18,14 @@ LOCK = "envbuild.lock"
 
 
 def fitted(engine: Engine, plan: Plan) -> Plan:
-    """The plan as this engine can make it.
-
-    Without containers a toolkit that is here serves, else wheels; where the user named no source
-    the plan is made again for wheels.
-
-    Raises:
-        NoPlanError: no plan for wheels.
-    """
-    if engine.name != "local" or plan.request.toolkit_source:
+    """The plan as this engine can make it: without containers, from what is here or from wheels."""
+    if engine.name != "local":
         return plan
-    if plan.toolkit_source == "wheels" or _toolkit_here(engine, plan):
-        return plan
-    from envbuild.errors import NoPlanError
+    from envbuild.engines.fit import local_plan
+    from envbuild.engines.local import LocalEngine
     from envbuild.matrix.load import load as matrices
-    from envbuild.planner.plan import plan as make
-    from envbuild.planner.resolve import resolve
 
-    request = replace(plan.request, cc=plan.cc, gpus=(), toolkit_source="wheels")
-    again = make(resolve(request, None, matrices()), matrices())
-    if not isinstance(again, Plan) or again.outcome == "refuse":
-        what = "without a container engine this plan cannot be made: no toolkit here fits it"
-        raise NoPlanError(what, fix="start docker or podman, or install a toolkit that fits")
-    return again
+    return local_plan(engine, plan, matrices()) if isinstance(engine, LocalEngine) else plan
 
 
 def _toolkit_here(engine: Engine, plan: Plan) -> Path | None:

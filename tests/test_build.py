@@ -118,17 +118,14 @@ def test_the_runtime_stage_has_a_name_of_its_own(plan: Plan) -> None:
     assert build.tag_of(plan, "runtime") == "envbuild/cu124-cc61-runtime"
 
 
-def test_without_containers_a_plan_is_made_again_for_wheels(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_only_the_local_engine_has_plans_made_again(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    from envbuild.engines.docker import DockerEngine
     from envbuild.engines.local import LocalEngine
 
-    engine = LocalEngine(tmp_path)
-    monkeypatch.setattr(engine, "toolkit_for", lambda _: None)
+    monkeypatch.setattr("envbuild.engines.toolkits.folders", list)
     wide = make(resolve(Request(cc=("9.0",)), None, load()), load())
     assert isinstance(wide, Plan)
-    fitted = build.fitted(engine, wide)
-    assert fitted.toolkit_source == "wheels"
-    assert fitted.cc == wide.cc
-    monkeypatch.setattr(engine, "toolkit_for", lambda _: tmp_path)
-    assert build.fitted(engine, wide) == wide
+    assert build.fitted(LocalEngine(tmp_path), wide).toolkit_source == "wheels"
+    assert build.fitted(DockerEngine(), plan) == plan
