@@ -19,7 +19,14 @@ from envbuild.values.finding import Step
 from envbuild.values.image import BuildContext
 
 OWNER = "envbuild.owner"
-ACCESS = {"docker": ("cdi", "gpus", "nvidia-runtime", "none"), "podman": ("cdi", "none")}
+ACCESS = {
+    "docker": ("cdi", "gpus", "nvidia-runtime", "none"),
+    "podman": ("cdi", "nvidia-runtime", "none"),
+}
+
+
+# Where SELinux is on, a confined container may touch neither our mounts nor a CDI device node.
+UNCONFINED = ("--security-opt", "label=disable")
 
 
 def show_progress(line: str) -> None:
@@ -43,7 +50,8 @@ def gpu_flags(engine: str, access: str, devices: Sequence[str] = ()) -> tuple[st
         raise MachineError(what, fix=f"one of {', '.join(ACCESS[engine])}")
     wanted = tuple(devices) or ("all",)
     if access == "cdi":
-        return tuple(part for name in wanted for part in ("--device", f"nvidia.com/gpu={name}"))
+        named = (part for name in wanted for part in ("--device", f"nvidia.com/gpu={name}"))
+        return (*named, *(UNCONFINED if engine == "podman" else ()))
     if access == "gpus":
         # Docker reads a comma as its own separator unless the whole value is quoted.
         return ("--gpus", "all" if wanted == ("all",) else f'"device={",".join(wanted)}"')

@@ -366,6 +366,7 @@ def _options(spec: RunSpec) -> dict[str, Any]:
         "user": spec.user or None,
         "working_dir": spec.workdir or None,
         "network_mode": spec.network or None,
+        "security_opt": [common.UNCONFINED[1]] if spec.mounts else [],
         # The daemon's own log driver may keep nothing, or everything.
         "log_config": LogConfig(type="json-file", config=_OUTPUT),
     }

@@ -328,6 +328,8 @@ class PodmanEngine:
 def _options(spec: RunSpec) -> list[str]:
     """A run as podman's flags."""
     flags = [*common.gpu_flags("podman", spec.access, spec.devices)]
+    if spec.mounts and spec.access != "cdi":
+        flags += common.UNCONFINED
     for mount in spec.mounts:
         mode = "" if mount.writable else ",readonly"
         flags += ["--mount", f"type=bind,source={mount.source},target={mount.target}{mode}"]

@@ -64,13 +64,22 @@ def mirrored_bases(context: BuildContext, net: Net) -> dict[str, str]:
 
 
 def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
-    """The text of each build secret that the Dockerfile can take and this network needs."""
+    """The text of each build secret that the Dockerfile can take and this network needs.
+
+    Raises:
+        InputError: a mirror of the archive is given, and no lock says which suites it must serve.
+    """
     found: dict[str, bytes] = {}
     if "ca" in context.secrets and net.ca_cert:
         found["ca"] = files.read(net.ca_cert)
-    if "apt_sources" in context.secrets and net.apt_mirror and context.apt_index:
-        from envbuild.lock.apt import sources
+    if "apt_sources" in context.secrets and net.apt_mirror:
+        from envbuild.lock.archive import sources
 
+        if not context.apt_index:
+            what = "--apt-mirror needs a lock: only it names the suites that the mirror must serve"
+            raise InputError(
+                what, fix="leave --no-lock out (or give a folder with its envbuild.lock)"
+            )
         found["apt_sources"] = sources(context.apt_index, net.apt_mirror).encode()
     if "pip_conf" in context.secrets and net.index_url:
         found["pip_conf"] = f"[global]\nindex-url = {net.index_url}\n".encode()

@@ -20,6 +20,7 @@ def test_gpu_flags_of_each_access_mode() -> None:
     assert common.gpu_flags("docker", "cdi") == ("--device", "nvidia.com/gpu=all")
     assert common.gpu_flags("podman", "cdi", ("0", "1")) == (
         "--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=1",
+        "--security-opt", "label=disable",
     )  # fmt: skip
     assert common.gpu_flags("docker", "gpus") == ("--gpus", "all")
     assert common.gpu_flags("docker", "gpus", ("GPU-1", "GPU-2")) == (

@@ -83,6 +83,13 @@ def test_a_dockerfile_that_cannot_take_a_secret_gets_none(net: Net) -> None:
     assert list(staging.secrets_of(context, net)) == ["ca"]
 
 
+def test_a_mirror_of_the_archive_is_never_dropped_silently(net: Net) -> None:
+    context = BuildContext(files=(), platform="", secrets=("apt_sources",))
+    with pytest.raises(InputError, match="--apt-mirror needs a lock"):
+        staging.secrets_of(context, net)
+    assert staging.secrets_of(context, Net()) == {}
+
+
 def test_equal_contexts_give_equal_files_whenever_they_are_written(tmp_path: Path) -> None:
     first = staging.write(_context(), Net(), tmp_path / "1").context
     second = staging.write(_context(), Net(), tmp_path / "2").context

@@ -271,21 +271,23 @@ def test_the_container_of_a_killed_run_is_removed_by_the_next(
     )
     process = subprocess.Popen([sys.executable, "-c", code], env=env)
     for _ in range(300):
-        if _running():
+        if _running(process.pid):
             break
         time.sleep(0.1)
-    assert len(_running()) == 1
+    assert _running(process.pid) == 1
     engine.run(ref, RunSpec(argv=("true",)))
-    assert len(_running()) == 1, "the container of a living process is not touched"
+    assert _running(process.pid) == 1, "the container of a living process is not touched"
     process.kill()
     process.wait()
     engine.run(ref, RunSpec(argv=("true",)))
-    assert _running() == []
+    assert _running(process.pid) == 0
 
 
-def _running() -> list[str]:
-    argv = ["/usr/bin/docker", "ps", "--all", "--quiet", "--filter", "label=envbuild.owner"]
-    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
+def _running(pid: int) -> int:
+    """How many containers of this process there are."""
+    argv = ["/usr/bin/docker", "ps", "--all", "--format", '{{.Label "envbuild.owner"}}']
+    owners = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
+    return sum(f"/{pid}/" in owner for owner in owners)
 
 
 def test_the_same_context_builds_on_the_oldest_and_the_newest_engine(
