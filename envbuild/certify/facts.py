@@ -36,6 +36,12 @@ def pair(ran: Ran | None) -> Pair | None:
     return Pair(host, int(major), int(minor), ".".join(cuda))
 
 
+def pair_line(text: str) -> str | None:
+    """The line of `kernels/pair.cu` in the preprocessor's output."""
+    match = _PAIR.search(text)
+    return match[0] if match else None
+
+
 def program_runtime(ran: Ran | None) -> str | None:
     """``13.0`` of a program that was built and started inside."""
     match = _PROGRAM.search(ran.out) if ran and ran.ok else None
@@ -51,6 +57,24 @@ def which(ran: Ran | None) -> dict[str, str]:
     """Name to path of the programs that were found on the image's PATH."""
     lines = (line.split(" ", 1) for line in (ran.out if ran else "").splitlines())
     return {words[0]: words[1] for words in lines if len(words) == 2}
+
+
+def compiler(seen: Seen) -> str:
+    """What compiles device code inside: ``nvcc``, ``nvrtc`` or nothing.
+
+    A prefix says which it is; further back on its PATH stands what the machine has.
+    """
+    found = which(seen.step("which"))
+    said = seen.image.labels.get("envbuild.compiler")
+    return next((name for name in (said, "nvcc", "nvrtc") if name and name in found), "")
+
+
+def toolkit(seen: Seen) -> str | None:
+    """Version of the toolkit inside: of its nvcc, else the one it promises with NVRTC."""
+    if compiler(seen) == "nvrtc":
+        return seen.terms.cuda
+    now = pair(seen.step("pair")) or pair(seen.step("pair-anyway"))
+    return now.cuda if now else None
 
 
 def listed(ran: Ran | None) -> tuple[str, ...] | None:
@@ -116,7 +140,9 @@ def apt(ran: Ran | None) -> dict[str, str] | None:
 def image_facts(seen: Seen) -> ImageFacts:
     """The observations as the value that other stages read."""
     found = which(seen.step("which"))
-    now = pair(seen.step("pair")) or pair(seen.step("pair-anyway"))
+    now = None
+    if compiler(seen) == "nvcc":
+        now = pair(seen.step("pair")) or pair(seen.step("pair-anyway"))
     os_file = seen.step("os")
     lines = (os_file.out if os_file else "").splitlines()
     release = dict(line.split("=", 1) for line in lines if "=" in line)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from envbuild import __version__
 from envbuild.certify import devices, facts, probes, sass, sessions, steps, subject
-from envbuild.certify.seen import Ceiling, Code, Seen, Session
+from envbuild.certify.seen import Ceiling, Code, Ran, Seen, Session
 from envbuild.certify.suites import GPU, smoke
 from envbuild.certify.terms import covers, toolkit_row
 from envbuild.certify.terms import terms as make_terms
@@ -148,18 +148,19 @@ def _compile(
     bench: steps.Bench, seen: Seen, matrices: Matrices, say: Callable[[str], None]
 ) -> Seen:
     programs = facts.which(seen.step("which"))
-    pair = facts.pair(seen.step("pair")) or facts.pair(seen.step("pair-anyway"))
-    row = toolkit_row(matrices, pair.cuda if pair else seen.terms.cuda)
+    compiler = facts.compiler(seen)
+    row = toolkit_row(matrices, facts.toolkit(seen) or seen.terms.cuda)
     if row:
         source = f"toolkits/{row.cuda} {row.status}"
         ceiling = Ceiling(cuda=row.cuda, gcc=row.gcc_max, clang=row.clang_max, source=source)
         seen = replace(seen, ceiling=ceiling)
     listing = seen.step("targets")
-    targets = tuple(word[3:] for word in (listing.out if listing else "").split())
+    words = (listing.out if listing and compiler == "nvcc" else "").split()
+    targets = tuple(word[3:] for word in words if word.startswith("sm_"))
     other = sessions.other_target(seen.terms.promise, targets or (row.targets if row else ()))
-    if "nvcc" in programs:
+    if compiler == "nvcc":
         work = sessions.compile_nvcc(bench, seen.terms, other, seen.ceiling, programs)
-    elif "nvrtc" in programs:
+    elif compiler == "nvrtc":
         work = sessions.compile_nvrtc(bench, seen.terms, other)
     else:
         return seen
@@ -234,7 +235,16 @@ def _plain_file(path: Path) -> bytes:
 
 
 def _with(seen: Seen, session: Session) -> Seen:
-    return replace(seen, sessions=(*seen.sessions, session))
+    short = tuple(_short(ran) for ran in session.steps)
+    return replace(seen, sessions=(*seen.sessions, replace(session, steps=short)))
+
+
+def _short(ran: Ran) -> Ran:
+    """Of what nvcc -E prints, the line that matters, so that recordings stay readable."""
+    if not ran.step.startswith(("pair", "ceiling ")):
+        return ran
+    line = facts.pair_line(ran.out)
+    return replace(ran, out=f"{line}\n" if line else "", cut=False)
 
 
 def _machine() -> str:

@@ -149,13 +149,12 @@ def _device(seen: Seen) -> Device | None:
 
 def _runtimes(seen: Seen) -> Runtimes:
     driver = next((e for e in _work_events(seen) if e.event == "driver"), None)
-    pair = facts.pair(seen.step("pair"))
     loaded = (facts.loads(seen.step("loads")) or {}).values()
     cudart = next((e.version for e in loaded if e.version), 0)
     python = facts.packages(seen.step("packages"))
     return Runtimes(
         driver=seen.driver,
         driver_cuda=facts.version(driver.cuda) if driver and driver.cuda else None,
-        toolkit=pair.cuda if pair else (facts.version(cudart) if cudart else None),
+        toolkit=facts.toolkit(seen) or (facts.version(cudart) if cudart else None),
         framework=f"torch {python.torch} (CUDA {python.torch_cuda})" if python.torch else None,
     )

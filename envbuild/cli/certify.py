@@ -98,6 +98,7 @@ def _image(
     ref: str | None, engine: str | None, space: "Workspace", net: "Net"
 ) -> "tuple[Found, Image, bool]":
     """The engine, the image as that engine has it, and whether it is the one built here."""
+    from envbuild.certify.subject import repository
     from envbuild.engines.find import holding
     from envbuild.values.image import Image
 
@@ -112,7 +113,13 @@ def _image(
     if have is None and ours and found.engine.name != "local":
         what = f"{name} was built here and {found.engine.name} no longer has it"
         raise InputError(what, fix="build it again: envbuild build")
-    return found, have or found.engine.pull(name, net), ours
+    subject = have or found.engine.pull(name, net)
+    if net.registry_mirror and subject.manifest and "@" not in name:
+        # Only a mirror says that this tag is this digest: the user must say so himself.
+        what = f"{name} is not pinned, and a mirror answers for it"
+        pinned = f"{repository(name)}@{subject.manifest}"
+        raise InputError(what, fix=f"say which one you mean: envbuild certify {pinned}")
+    return found, subject, ours
 
 
 def _plan(path: str | None, space: "Workspace | None") -> "Plan | None":

@@ -9,12 +9,6 @@ NO_GLIBC = "the image has no glibc loader (musl, or nothing but a static program
 _ROOM = ("No space left on device", "Read-only file system", "Disk quota exceeded")
 
 
-def compiler(seen: Seen) -> str:
-    """``nvcc``, ``nvrtc`` or empty: what compiles device code inside."""
-    found = facts.which(seen.step("which"))
-    return next((name for name in ("nvcc", "nvrtc") if name in found), "")
-
-
 def broken(ran: Ran | None, what: str) -> tuple[Verdict, str] | None:
     """(verdict, reason) of a step that did not come to its end; None where it did."""
     if ran is None:
@@ -35,7 +29,7 @@ def last_line(text: str) -> str:
 
 def no_compiler(seen: Seen, check: Check) -> Check | None:
     """The check where nothing can be compiled inside; None where something can."""
-    if compiler(seen):
+    if facts.compiler(seen):
         return None
     if seen.step("which") is None:
         return ruled(check, "inconclusive", "the image was not looked at", "suite")
@@ -52,7 +46,7 @@ def runtime_library(seen: Seen) -> str | None:
     """The library that the loader check is about: the promised CUDA's, else one that resolves."""
     loaded = facts.loads(seen.step("loads")) or {}
     names = [name for name in loaded if name.startswith("libcudart.so.")]
-    if compiler(seen) == "nvrtc":
+    if facts.compiler(seen) == "nvrtc":
         names += [name for name in loaded if name.startswith("libnvrtc.so.")]
     major = (seen.terms.cuda or "").split(".")[0]
     if major:

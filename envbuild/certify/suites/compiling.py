@@ -2,7 +2,7 @@
 
 from envbuild.certify import facts
 from envbuild.certify.seen import Seen
-from envbuild.certify.suites.common import broken, compiler, last_line, no_compiler
+from envbuild.certify.suites.common import broken, last_line, no_compiler
 from envbuild.certify.verdicts import ruled, settle
 from envbuild.values.certificate import Blame, Check, Control
 from envbuild.values.codec import Pairs, replace
@@ -12,7 +12,7 @@ _REFUSED = ("unsupported GNU version", "unsupported clang version")
 
 def compiles(seen: Seen) -> Check:
     """The compiler makes device code and whole programs."""
-    name = compiler(seen)
+    name = facts.compiler(seen)
     check = Check(
         id="toolchain.compiles",
         core=True,
@@ -35,11 +35,10 @@ def compiles(seen: Seen) -> Check:
     runtime = facts.program_runtime(seen.step("program"))
     if name == "nvcc" and runtime is None:
         return settle(ruled(check, "fail", "the program did not say its line", "image"), *control)
-    pair = facts.pair(seen.step("pair"))
     inputs = Pairs(
         {
             "targets": ",".join(seen.terms.promise),
-            "compiler": f"nvcc {pair.cuda}" if pair else name,
+            "compiler": f"{name} {facts.toolkit(seen) or ''}".rstrip(),
             **({"runtime of the program": runtime} if runtime else {}),
         }
     )
@@ -67,7 +66,7 @@ def pair(seen: Seen) -> Check:
     )
     if early := no_compiler(seen, check):
         return early
-    if compiler(seen) == "nvrtc":
+    if facts.compiler(seen) == "nvrtc":
         reason = "NVRTC compiles without a host compiler"
         return ruled(check, "skip", reason, "image", core=False)
     ran = seen.step("pair")
@@ -139,7 +138,7 @@ def sass(seen: Seen) -> Check:
     )
     if own is None and (early := no_compiler(seen, check)) and early.core:
         return early
-    if own is None and compiler(seen):
+    if own is None and facts.compiler(seen):
         return ruled(check, "fail", "nothing was compiled", "image")
     if code is None or code.error:
         blame: Blame = "image" if own else "suite"

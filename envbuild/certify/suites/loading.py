@@ -3,7 +3,7 @@
 from envbuild.certify import facts
 from envbuild.certify.probes import DRIVER_LIBRARIES
 from envbuild.certify.seen import Seen
-from envbuild.certify.suites.common import NO_GLIBC, broken, compiler, last_line, runtime_library
+from envbuild.certify.suites.common import NO_GLIBC, broken, last_line, runtime_library
 from envbuild.certify.verdicts import ruled, settle
 from envbuild.values.certificate import Check, Control
 from envbuild.values.codec import Pairs, replace
@@ -50,7 +50,7 @@ def loader(seen: Seen) -> Check:
     if not event.path:
         return ruled(check, "fail", f"{name}: {event.error}", "image")
     linked = seen.step("program-shared")
-    if compiler(seen) == "nvcc":
+    if facts.compiler(seen) == "nvcc":
         for step in (seen.step("link-shared"), linked):
             if stopped := broken(step, "the program with the shared runtime"):
                 return ruled(check, *stopped, "machine")

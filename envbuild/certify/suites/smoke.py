@@ -170,7 +170,7 @@ def _driver(seen: Seen, run: Run) -> Check:
 
 def _runtimes(seen: Seen, driver: Event) -> Pairs:
     python = facts.packages(seen.step("packages"))
-    pair = facts.pair(seen.step("pair"))
+    toolkit = facts.toolkit(seen)
     loaded = facts.loads(seen.step("loads")) or {}
     library = runtime_library(seen)
     cudart = loaded[library].version if library else 0
@@ -179,7 +179,7 @@ def _runtimes(seen: Seen, driver: Event) -> Pairs:
             "libcuda": driver.path,
             "driver": seen.driver or driver.module or "unknown",
             "driver CUDA": facts.version(driver.cuda) if driver.cuda else "unknown",
-            "toolkit": f"nvcc {pair.cuda}" if pair else "none",
+            "toolkit": f"{facts.compiler(seen)} {toolkit}" if toolkit else "none",
             "cudart": facts.version(cudart) if cudart else "none",
             "framework": f"torch {python.torch}, CUDA {python.torch_cuda}"
             if python.torch

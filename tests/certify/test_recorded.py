@@ -1,0 +1,63 @@
+"""Observations of real runs, judged again: the same verdict, and the same defects turn them red."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from envbuild.certify import facts, run
+from envbuild.certify.judge import judge
+from envbuild.certify.seen import Code, Seen
+from envbuild.values.codec import load, replace
+from tests.certify.samples import changed
+
+FOLDER = Path(__file__).with_name("recorded")
+EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+
+
+def recorded(name: str) -> Seen:
+    return load(Seen, (FOLDER / name).read_bytes(), name)
+
+
+def test_every_recording_is_expected_something_of() -> None:
+    names = {path.name for path in FOLDER.glob("*.json")} - {"expected.json"}
+    assert names == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_verdict_of_the_day(name: str) -> None:
+    want = EXPECTED[name]
+    found = run.state(recorded(name), tuple(want["require"]), replayed=True)
+    assert (found.exit, found.recorded) == (want["exit"], "replayed")
+    # 9: a suite that did not run can never be certified from a recording.
+    assert judge(recorded(name), ("smoke",)).exit == want["smoke"]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_its_defects_would_have_been_seen(name: str) -> None:
+    now = recorded(name)
+    assert judge(changed(now, "planted", out=""), ("toolchain",)).exit == 9
+    other = tuple(Code(name=code.name, sha256="0", targets=("35",)) for code in now.codes)
+    assert judge(replace(now, codes=other), ("toolchain",)).exit in {6, 9}
+    baked = changed(now, "ldconfig", out="\tlibcuda.so.1 (libc6,x86-64) => /lib/libcuda.so.1\n")
+    assert judge(baked, ("toolchain",)).exit == 6
+    assert facts.image_facts(baked).drivers == ("/lib/libcuda.so.1",)
+
+
+def test_the_facts_of_an_image() -> None:
+    found = facts.image_facts(recorded("docker-wheels-13.5.json"))
+    assert found.os == "debian12"
+    assert {tool.name: tool.version for tool in found.compilers} == {
+        "nvcc": "13.5.37",
+        "gcc": "12.2",
+    }
+    assert found.shell == "/usr/bin/sh"
+    assert found.framework == ()
+
+
+def test_a_real_gpu() -> None:
+    found = run.state(recorded("h200-podman.seen.json"), ("smoke",), replayed=True)
+    assert found.device is not None
+    assert (found.device.name, found.device.cc, found.device.sms) == ("NVIDIA H200", "9.0", 132)
+    assert (found.runtimes.driver, found.runtimes.driver_cuda) == ("580.159.04", "13.0")
+    assert (found.access, found.engine) == ("cdi", "podman")
