@@ -2,10 +2,12 @@
 
 from envbuild.engines.device import device_plan
 from envbuild.engines.local import LocalEngine
+from envbuild.engines.toolkits import Toolkit
 from envbuild.matrix.model import Matrices
 from envbuild.planner.plan import plan as make
 from envbuild.planner.resolve import resolve
 from envbuild.values.codec import replace
+from envbuild.values.finding import Finding
 from envbuild.values.plan import Plan
 
 
@@ -19,7 +21,7 @@ def local_plan(engine: LocalEngine, plan: Plan, matrices: Matrices) -> Plan:
     found = engine.fitting(plan)
     if found is not None:
         again = _again(plan, matrices, cuda=found.cuda)
-        return again if again and engine.fitting(again) else plan
+        return _with_toolkit(again if again and engine.fitting(again) else plan, found)
     if plan.request.toolkit_source not in (None, "wheels"):
         return plan
     if plan.toolkit_source != "wheels":
@@ -28,6 +30,13 @@ def local_plan(engine: LocalEngine, plan: Plan, matrices: Matrices) -> Plan:
             return device_plan(plan, matrices) or plan
         return again
     return plan
+
+
+def _with_toolkit(plan: Plan, found: Toolkit) -> Plan:
+    """Say in the plan what serves in place of its image."""
+    says = f"CUDA {found.cuda} in {found.root} is here and serves: no image, nothing is fetched"
+    finding = Finding(id="toolkit-here", severity="info", says=says, source="this machine")
+    return replace(plan, findings=(*plan.findings, finding))
 
 
 def _again(plan: Plan, matrices: Matrices, **wishes: str) -> Plan | None:

@@ -39,6 +39,7 @@ def test_a_toolkit_that_is_here_is_planned_with_its_own_version(
     made = local_plan(engine, asked, load())
     assert (made.cuda or "").startswith("13.0")
     assert engine.toolkit_for(made) == folder
+    assert str(folder) in made.findings[-1].says
     # What the user asked for is recorded as he asked for it.
     assert made.request == asked.request
     assert made.provenance == asked.provenance
