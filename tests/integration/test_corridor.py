@@ -3,10 +3,12 @@
 The images are big (5 GB unpacked for Debian's toolkit); each is made once a session.
 """
 
+import base64
 import subprocess
 
 import pytest
 
+from envbuild.certify import sass
 from envbuild.values.codec import digest, dump
 from tests.integration.corridor import Cli, NewCli
 
@@ -32,10 +34,15 @@ def walked(request: pytest.FixtureRequest) -> Cli:
     return cli
 
 
-def compiled(cli: Cli, flags: str) -> str:
-    """What cuobjdump lists in a program that the image's own compiler made, which then runs."""
+def compiled(cli: Cli, gencode: str, look: str) -> str:
+    """What ``look`` prints beside a program ``a`` that the image's own compiler made."""
     write = f"cd /tmp; cat > a.cu <<'END'\n{PROGRAM}END\n"
-    return cli.inside(f"{write}nvcc {flags} -o a a.cu; cuobjdump -lelf a; ./a")
+    return cli.inside(f"{write}nvcc -gencode '{gencode}' -o a a.cu; {look}")
+
+
+def code(cli: Cli, gencode: str) -> tuple[str, ...]:
+    """Targets of the machine code in a program that the image's own compiler made."""
+    return sass.targets(base64.b64decode(compiled(cli, gencode, "base64 a")))
 
 
 def test_up_ends_with_a_certificate_for_what_it_built(walked: Cli) -> None:
@@ -54,12 +61,18 @@ def test_up_ends_with_a_certificate_for_what_it_built(walked: Cli) -> None:
 
 def test_its_compiler_makes_code_for_the_card(walked: Cli) -> None:
     plan = walked.plan()
-    (target,) = plan.promise
-    found = compiled(walked, " ".join(f"-gencode '{entry}'" for entry in plan.gencode))
-    assert f"sm_{target}.cubin" in found
-    assert found.endswith("cudaErrorInsufficientDriver"), "it starts, and says what is missing"
+    (gencode,) = plan.gencode
+    assert code(walked, gencode) == plan.promise
+    assert compiled(walked, gencode, "./a") == "cudaErrorInsufficientDriver"
     # The control: another target gives other code.
-    assert f"sm_{target}.cubin" not in compiled(walked, "-gencode arch=compute_80,code=sm_80")
+    assert code(walked, "arch=compute_80,code=sm_80") == ("80",)
+
+
+def test_cuobjdump_sees_the_same_code(distro: Cli) -> None:
+    (planned,) = distro.plan().gencode
+    for gencode, target in ((planned, "sm_61"), ("arch=compute_80,code=sm_80", "sm_80")):
+        seen = compiled(distro, gencode, "cuobjdump -lelf a")
+        assert {line.split(".")[-2] for line in seen.splitlines()} == {target}
 
 
 def test_no_driver_library_is_what_the_loader_finds(walked: Cli) -> None:
