@@ -19,6 +19,10 @@ def write(path: str | os.PathLike[str], data: bytes, *, executable: bool = False
     target = Path(path)
     name = None
     try:
+        # A device or a pipe (/dev/null, /dev/stdout) is written to; a rename would replace it.
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+            return
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(handle, "wb") as f:
