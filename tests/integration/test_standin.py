@@ -117,6 +117,18 @@ def test_no_certified_subject_bears_the_vendors_name(geforce: Cli) -> None:
     assert "nvidia/cuda" not in said
 
 
+def test_the_vendors_name_is_no_subject_where_only_a_mirror_says_what_it_is(
+    new_cli: NewCli, registry: str
+) -> None:
+    cli = new_cli("named")
+    digest = sha(served(registry, tagged(make.VENDOR)))
+    for name in ("docker.io/nvidia/cuda", "nvidia/cuda"):
+        done = cli("certify", f"{name}:{make.TAG}", "--require", "toolchain", "--cc", "6.1")
+        assert done.returncode == 2, done.stdout
+        assert f"{name}@{digest}" in done.stderr
+    assert not (cli.folder / ".envbuild/certificate.json").exists()
+
+
 def test_its_compiler_is_the_one_that_the_plan_says_and_the_os_does_not(geforce: Cli) -> None:
     plan = load(Plan, (geforce.folder / "plan.json").read_bytes(), "plan.json")
     assert plan.host_compiler is not None
