@@ -16,6 +16,7 @@ from envbuild.certify.suites import GPU, smoke
 from envbuild.certify.terms import covers, toolkit_row
 from envbuild.certify.terms import terms as make_terms
 from envbuild.errors import EnvbuildError, MachineError
+from envbuild.io.workspace import private_folder
 from envbuild.matrix.model import Matrices
 from envbuild.values.codec import Pairs, Value, replace
 from envbuild.values.host import Host
@@ -68,7 +69,11 @@ def observe(
     subject.check_platform(image, _machine())
     about, ref = subject.subject(engine, image, None)
     engine_facts = engine.probe()
-    usable = [gpu for gpu in host.gpus if gpu.source != "pci" and gpu.cc]
+    usable = [
+        gpu
+        for gpu in host.gpus
+        if gpu.source != "pci" and gpu.cc and policy.device in {None, gpu.uuid}
+    ]
     terms = make_terms(
         image,
         plan=plan,
@@ -100,8 +105,8 @@ def observe(
         matrix=MatrixId(date=matrices.date, digest=matrices.digest),
     )
     if asked:
-        with steps.scratch_folder() as name:
-            bench = steps.Bench(engine, ref, Path(name, "probes"), Path(name, "scratch"))
+        with private_folder() as folder:
+            bench = steps.Bench(engine, ref, folder / "probes", folder / "scratch")
             seen = _in_folder(bench, seen, host=host, matrices=matrices, say=say)
         subject.confirm(engine, image, ref)
     return replace(seen, finished=_now())
@@ -159,7 +164,11 @@ def _compile(
     targets = tuple(word[3:] for word in words if word.startswith("sm_"))
     other = sessions.other_target(seen.terms.promise, targets or (row.targets if row else ()))
     if compiler == "nvcc":
-        work = sessions.compile_nvcc(bench, seen.terms, other, seen.ceiling, programs)
+        pair = facts.pair(seen.step("pair")) or facts.pair(seen.step("pair-anyway"))
+        above = sessions.above_ceiling(bench, seen.ceiling, pair.host if pair else "gcc", programs)
+        work = sessions.compile_nvcc(
+            bench, seen.terms, other, above, cuobjdump="cuobjdump" in programs
+        )
     elif compiler == "nvrtc":
         work = sessions.compile_nvrtc(bench, seen.terms, other)
     else:

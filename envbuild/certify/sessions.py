@@ -54,12 +54,32 @@ def other_target(promise: tuple[str, ...], targets: tuple[str, ...]) -> str:
     return (*apart, *plain, *promise)[0]
 
 
+def above_ceiling(
+    bench: Bench, ceiling: Ceiling | None, host: str, programs: dict[str, str]
+) -> list[Step]:
+    """Compilers that the toolkit's header must refuse: real ones, and the own one in disguise."""
+    limit = (ceiling.clang if host == "clang" else ceiling.gcc) if ceiling else None
+    if limit is None:
+        return []
+    pair, env = bench.probe("pair.cu"), (f"TMPDIR={bench.out()}",)
+    newer = sorted(
+        (int(name[4:]), name)
+        for name in programs
+        if host == "gcc" and name.startswith("g++-") and int(name[4:]) > limit
+    )
+    macro, told = ("__clang_major__" if host == "clang" else "__GNUC__"), limit + 1
+    disguise = ("-Xcompiler", "-w", f"-U{macro}", f"-D{macro}={told}")
+    return [
+        *(
+            Step(f"ceiling {name} of the image", ("nvcc", "-E", "-ccbin", name, pair), env)
+            for _, name in newer
+        ),
+        Step(f"ceiling {host} told to be {told}", ("nvcc", "-E", *disguise, pair), env),
+    ]
+
+
 def compile_nvcc(
-    bench: Bench,
-    terms: Terms,
-    other: str,
-    ceiling: Ceiling | None,
-    programs: dict[str, str],
+    bench: Bench, terms: Terms, other: str, above: list[Step], *, cuobjdump: bool
 ) -> list[Step]:
     """The image's nvcc at work: the probe, its controls, and a whole program, linked twice."""
     add, program, out = bench.probe("add.cu"), bench.probe("program.cu"), bench.out
@@ -95,20 +115,8 @@ def compile_nvcc(
         ),
         Step("program-shared", (out("program-shared"),)),
     ]
-    if ceiling:
-        pair = bench.probe("pair.cu")
-        above = sorted(
-            (int(name[4:]), name)
-            for name in programs
-            if name.startswith("g++-") and int(name[4:]) > ceiling.gcc
-        )
-        steps += [
-            nvcc(f"ceiling {name} of the image", "-E", "-ccbin", name, pair) for _, name in above
-        ]
-        told = ceiling.gcc + 1
-        pretend = ("-Xcompiler", "-w", "-U__GNUC__", f"-D__GNUC__={told}")
-        steps.append(nvcc(f"ceiling gcc told to be {told}", "-E", *pretend, pair))
-    if "cuobjdump" in programs:
+    steps += above
+    if cuobjdump:
         steps += [
             Step("cuobjdump", ("cuobjdump", "--list-elf", out("image.fatbin"))),
             Step("cuobjdump-other", ("cuobjdump", "--list-elf", out("other.fatbin"))),

@@ -1,6 +1,5 @@
 """Steps inside an image: written as a list, run in one container, read back as values."""
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -9,7 +8,6 @@ import msgspec
 
 from envbuild.certify.seen import Ran, Session
 from envbuild.engines.base import Mount, RunSpec
-from envbuild.errors import MachineError
 from envbuild.io import files
 from envbuild.io.proc import Completed
 from envbuild.values.codec import Pairs, replace
@@ -140,16 +138,3 @@ def run(
         noise=noise,
         steps=results,
     )
-
-
-def scratch_folder() -> "tempfile.TemporaryDirectory[str]":
-    """A private folder for one run; what an image leaves in it goes with it.
-
-    Raises:
-        MachineError: there is no room for it.
-    """
-    try:
-        return tempfile.TemporaryDirectory(prefix="envbuild-certify-", ignore_cleanup_errors=True)
-    except OSError as e:
-        what = f"no temporary folder can be made: {e.strerror or e}"
-        raise MachineError(what, fix="free some space, or set TMPDIR") from e

@@ -1,12 +1,16 @@
 """What an image promises: from its plan, else its labels, else what the caller asks for."""
 
+import re
+
 from envbuild.certify.seen import Terms
-from envbuild.errors import InputError
+from envbuild.errors import ImageError, InputError
 from envbuild.matrix.model import Matrices, Toolkit
 from envbuild.values.codec import Pairs, digest, replace
 from envbuild.values.image import Image
 from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
+
+_TARGET = re.compile(r"[1-9][0-9]{1,2}[af]?")
 
 
 def terms(
@@ -29,7 +33,8 @@ def terms(
         device_cc: of the GPU in use; counts for an image that says nothing.
 
     Raises:
-        InputError: nothing says what the image promises.
+        InputError: nothing says what the image promises, or the plan names no real target.
+        ImageError: its label names none.
     """
     runtime = image.labels.get("envbuild.stage") == "runtime"
     cuda = (plan.cuda if plan else None) or image.labels.get("envbuild.cuda") or None
@@ -45,9 +50,17 @@ def terms(
     if cc:
         return _asked(base, cc, matrices, "flag")
     if plan and plan.promise:
+        for target in plan.promise:
+            if not _TARGET.fullmatch(target):
+                what = f"the plan promises {target!r}, which is no target"
+                raise InputError(what, fix="make it again: envbuild plan")
         return replace(base, cc=plan.cc, promise=plan.promise, gencode=plan.gencode, origin="plan")
     labels = _words(image.labels.get("envbuild.promise"))
     if labels:
+        for target in labels:
+            if not _TARGET.fullmatch(target):
+                what = f"{image.ref} promises {target[:40]!r} (label envbuild.promise)"
+                raise ImageError(what, fix="a target is written 61 or 90a; or say it: --cc 6.1")
         return replace(
             base,
             cc=_words(image.labels.get("envbuild.cc")),
@@ -69,6 +82,12 @@ def toolkit_row(matrices: Matrices, version: str | None) -> Toolkit | None:
     """The row of a toolkit by any of its versions (``12.4``, ``12.4.131``)."""
     minor = ".".join((version or "").split(".")[:2])
     return next((row for row in matrices.toolkits if row.cuda == minor), None)
+
+
+def cc_of_target(target: str) -> str:
+    """``9.0`` of ``90a``."""
+    number = target.rstrip("af")
+    return f"{number[:-1]}.{number[-1]}"
 
 
 def covers(promise: tuple[str, ...], cc: str) -> str | None:

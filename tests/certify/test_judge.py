@@ -209,6 +209,12 @@ class TestNoCompiler:
         assert core == {"toolchain.sass", "toolchain.loader", "toolchain.no-driver"}
         assert check(result, "toolchain.compiles").verdict == "skip"
 
+    @pytest.mark.parametrize(("target", "code"), [("90a", 0), ("100f", 9)])
+    def test_prebuilt_code_must_run_on_the_promised_devices(self, target: str, code: int) -> None:
+        now = runtime(seen("toolchain"))
+        now = replace(now, terms=replace(now.terms, promise=(target,)))
+        assert judge(now, ("toolchain",)).exit == code
+
     def test_any_other_image_without_one_fails(self) -> None:
         now = runtime(seen())
         now = replace(now, terms=replace(now.terms, stage="devel"))

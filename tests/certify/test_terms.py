@@ -4,9 +4,9 @@ import pytest
 
 from envbuild.certify import devices
 from envbuild.certify.terms import covers, terms
-from envbuild.errors import InputError
+from envbuild.errors import ImageError, InputError
 from envbuild.matrix.load import load
-from envbuild.values.codec import Pairs
+from envbuild.values.codec import Pairs, replace
 from envbuild.values.host import EngineFacts, Gpu, Host, Jetson
 from envbuild.values.image import Image
 from envbuild.values.plan import MatrixId, Plan
@@ -49,6 +49,14 @@ def test_an_image_that_says_nothing_is_certified_for_the_gpu_here() -> None:
     assert made(image(), device_cc="8.6").promise == ("86",)
     with pytest.raises(InputError, match="nothing says which GPUs"):
         made(image())
+
+
+@pytest.mark.parametrize("text", ["abc", "9", "sm_90", "90;rm", "1234", "90x"])
+def test_a_label_that_is_no_target_is_the_images_fault(text: str) -> None:
+    with pytest.raises(ImageError, match="promises"):
+        made(image(promise=text, cc="9.0"))
+    with pytest.raises(InputError, match="no target"):
+        made(image(), replace(PLAN, promise=(text,)))
 
 
 @pytest.mark.parametrize(

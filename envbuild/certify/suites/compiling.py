@@ -3,6 +3,7 @@
 from envbuild.certify import facts
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.common import broken, last_line, no_compiler
+from envbuild.certify.terms import cc_of_target, covers
 from envbuild.certify.verdicts import ruled, settle
 from envbuild.values.certificate import Blame, Check, Control
 from envbuild.values.codec import Pairs, replace
@@ -161,14 +162,25 @@ def sass(seen: Seen) -> Check:
     if other and not other.error:
         listed = facts.listed(seen.step("cuobjdump-other")) if own else None
         there = listed if listed is not None else other.targets
-        missing = [target for target in promise if target not in there]
+        missing = _lacking(promise, there, own=own is not None)
         says = f"sm_{',sm_'.join(missing)} not found in code for sm_{',sm_'.join(there)}"
         controls = (Control(name="wrong cc", red=bool(missing and there), says=says),)
     if by_image is not None and set(by_image) != set(code.targets):
         reason = "cuobjdump of the image and our reader disagree"
         return ruled(check, "inconclusive", reason, "suite")
-    lacking = [target for target in promise if target not in found]
+    lacking = _lacking(promise, found, own=own is not None)
     if lacking:
         reason = f"no machine code for sm_{', sm_'.join(lacking)}"
         return settle(ruled(check, "fail", reason, "image" if own else "suite"), *controls)
     return settle(check, *controls)
+
+
+def _lacking(promise: tuple[str, ...], found: tuple[str, ...], *, own: bool) -> list[str]:
+    """Promised targets without code.
+
+    The own compiler owes the very targets; prebuilt code is of plain targets only and must run on
+    the same devices.
+    """
+    if own:
+        return [target for target in promise if target not in found]
+    return [target for target in promise if not covers(found, cc_of_target(target))]
