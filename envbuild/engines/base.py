@@ -50,7 +50,7 @@ class Engine(Protocol):
         """What it is, whether it answers, which access modes it has; never raises."""
 
     def inside(self, mount: Mount) -> str:
-        """Where a command in ``run`` finds the mount: its target, or its source with no container."""
+        """Where ``run`` finds the mount: its target, or its source where there is no container."""
 
     def build_steps(
         self, context: BuildContext, tag: str, net: Net, target: str = ""
