@@ -98,7 +98,9 @@ def _show_plan(plan: "Plan", host: "Host", found: "Found") -> None:
     compiler = plan.host_compiler
     gcc = f", {compiler.name} {compiler.version}" if compiler and compiler.version else ""
     targets = " ".join(f"sm_{name}" for name in plan.promise)
-    text = f"CUDA {plan.cuda} from {plan.toolkit_source}{place}{gcc}, {targets}"
+    here = any(finding.id == "toolkit-here" for finding in plan.findings)
+    origin = "the toolkit here" if here else plan.toolkit_source
+    text = f"CUDA {plan.cuda} from {origin}{place}{gcc}, {targets}"
     _line("plan", f"{plan.outcome}  {text}", None, None)
     for finding in plan.findings:
         if finding.severity == "warn":
