@@ -95,10 +95,11 @@ def _show_plan(plan: "Plan", host: "Host", found: "Found") -> None:
     says = [gpus or "no NVIDIA GPU", f"driver {driver}" if driver else "no driver"]
     _line("host", ", ".join([*says, host.os.name or "unknown system", found.why]), None, None)
     place = f" on {plan.image.os}" if plan.image.os and found.engine.name != "local" else ""
-    compiler = plan.host_compiler
-    gcc = f", {compiler.name} {compiler.version}" if compiler and compiler.version else ""
-    targets = " ".join(f"sm_{name}" for name in plan.promise)
     here = any(finding.id == "toolkit-here" for finding in plan.findings)
+    compiler = plan.host_compiler
+    named = compiler and compiler.version and not here
+    gcc = f", {compiler.name} {compiler.version}" if compiler and named else ""
+    targets = " ".join(f"sm_{name}" for name in plan.promise)
     origin = "the toolkit here" if here else plan.toolkit_source
     text = f"CUDA {plan.cuda} from {origin}{place}{gcc}, {targets}"
     _line("plan", f"{plan.outcome}  {text}", None, None)
