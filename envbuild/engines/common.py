@@ -3,20 +3,21 @@
 import contextlib
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Protocol, cast
 
 from envbuild.engines import names
 from envbuild.errors import EnvbuildError, MachineError, StaleError
 from envbuild.io.net import Net
 from envbuild.values.codec import Pairs
 from envbuild.values.finding import Step
-from envbuild.values.image import BuildContext
+from envbuild.values.image import BuildContext, Image
 
 OWNER = "envbuild.owner"
 ACCESS = {
@@ -64,12 +65,79 @@ def pull_steps(client: str, context: BuildContext, net: Net) -> tuple[Step, ...]
     """The commands that bring a build's bases from the mirror under the names it uses."""
     found = []
     for ref in context.bases:
-        if source := names.mirrored(ref, net.registry_mirror):
+        if source := names.mirrored(ref, net):
             digest = names.digest_of(ref)
             name = names.local_base(digest) if digest else ref
             found.append(Step(why="the base, from the mirror", argv=(client, "pull", source)))
             found.append(Step(why="under a local name", argv=(client, "tag", source, name)))
     return tuple(found)
+
+
+class Store(Protocol):
+    """What fetching an image takes of an engine."""
+
+    name: str
+
+    def inspect(self, ref: str) -> Image | None:
+        """The image if the engine has it."""
+
+    def fetch(self, source: str, net: Net) -> None:
+        """Bring the image from where ``source`` says."""
+
+    def tag(self, source: str, name: str) -> None:
+        """Give an image another name."""
+
+
+def pull(store: Store, ref: str, net: Net, platform: str) -> Image:
+    """Fetch an image through the mirror, checked by digest; it then runs under ``ref``.
+
+    The registry is asked for the manifest of the platform, so that the digest of an index is
+    never taken for an image's.
+
+    Raises:
+        MachineError: the registry does not answer or lacks it, or nothing may be fetched.
+        StaleError: what came is not what its digest says.
+    """
+    digest = names.digest_of(ref)
+    image = store.inspect(ref)
+    if image and (net.offline or (digest and image.manifest)):
+        return image
+    if net.offline:
+        what = f"{ref} is not here, and --offline fetches nothing"
+        raise MachineError(what, fix="pull it while there is a network")
+    from envbuild.io import oci
+
+    place, manifest, *_ = oci.resolve(ref, platform, net)
+    source = f"{place.registry}/{place.repository}@{manifest}"
+    store.fetch(source, net)
+    store.tag(source, names.local_base(manifest))
+    if digest is None:
+        store.tag(source, ref)
+    elif digest != manifest:
+        store.tag(source, names.local_index(digest))
+    if (image := store.inspect(ref)) is None:
+        what = f"{store.name} pulled {source} and does not show it as {ref}"
+        raise MachineError(what, fix="pull it by hand and look")
+    return image
+
+
+def local_bases(store: Store, context: BuildContext, net: Net) -> dict[str, str]:
+    """Bring what a mirror serves; each base that the engine knows by a local name, with it."""
+    found: dict[str, str] = {}
+    for ref in context.bases:
+        if net.offline or names.mirrored(ref, net):
+            pull(store, ref, net, context.platform or native_platform())
+        digest = names.digest_of(ref)
+        if digest and store.inspect(names.local_base(digest)):
+            found[ref] = names.local_base(digest)
+    return found
+
+
+def native_platform() -> str:
+    """The platform of this machine, as images spell it."""
+    from envbuild.render.view import PLATFORMS
+
+    return PLATFORMS.get(platform.machine(), f"linux/{platform.machine()}")
 
 
 def command(ref: str, argv: Sequence[str]) -> tuple[str, ...]:
@@ -161,7 +229,7 @@ def manifest_of(attrs: Mapping[str, Any]) -> str | None:
     if str(descriptor.get("mediaType", "")).endswith(("manifest.v2+json", "manifest.v1+json")):
         return str(descriptor["digest"])
     for tag in attrs.get("RepoTags") or ():
-        if tag.startswith(f"{names.LOCAL_BASE}:"):
+        if tag.startswith(names.local_base("")):
             return "sha256:" + str(tag).rpartition(":")[2]
     return None
 

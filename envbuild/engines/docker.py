@@ -16,7 +16,7 @@ from envbuild.engines import buildkit, common, names, staging
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.failures import failure
 from envbuild.engines.staging import Order
-from envbuild.errors import MachineError, StaleError
+from envbuild.errors import MachineError
 from envbuild.io import proc
 from envbuild.io.net import Net
 from envbuild.io.workspace import private_folder
@@ -133,11 +133,9 @@ class DockerEngine:
         client = self._builder()
         self._answers()
         self._room(context)
-        if net.registry_mirror:
-            for ref in context.bases:
-                self.pull(ref, net)
+        bases = common.local_bases(self, context, net)
         with private_folder() as work:
-            staged = staging.write(context, net, work)
+            staged = staging.write(context, net, work, bases)
             done = proc.stream(
                 buildkit.command(
                     client, staged, work, Order(tag, context.platform, net.network, target)
@@ -168,44 +166,31 @@ class DockerEngine:
 
     def pull(self, ref: str, net: Net) -> Image:
         """Fetch an image, through the mirror where there is one, checked by digest."""
-        digest = names.digest_of(ref)
-        if digest and (image := self.inspect(ref)) and image.manifest == digest:
-            return image
-        if net.offline:
-            if image := self.inspect(ref):
-                return image
-            what = f"{ref} is not here, and --offline fetches nothing"
-            raise MachineError(what, fix="pull it while there is a network")
-        source = names.mirrored(ref, net.registry_mirror) or names.bare(ref)
+        with self._asked():
+            arch = self._client.version().get("Arch", "")
+        return common.pull(self, ref, net, f"linux/{arch}")
+
+    def fetch(self, source: str, net: Net) -> None:  # noqa: ARG002 (the daemon has its own net)
+        """Have the daemon pull it."""
         with self._asked():
             for event in self._client.api.pull(source, stream=True, decode=True):
                 if text := event.get("error"):
                     raise common.refused(self.name, text)
                 if event.get("status") in {"Pull complete", "Already exists"}:
                     self._progress(f"pull {event.get('id', '')} {event['status'].lower()}")
-            pulled = self._client.images.get(source)
-            if digest:
-                if not any(d.endswith(f"@{digest}") for d in pulled.attrs.get("RepoDigests") or ()):
-                    what = f"{source} is not {digest}"
-                    raise StaleError(what, fix="lock again, or mistrust the mirror")
-                pulled.tag(names.local_base(digest))
-            elif source != ref:
-                pulled.tag(ref)
-        image = self.inspect(ref)
-        if image is None:
-            what = f"docker pulled {source} and does not show it as {ref}"
-            raise MachineError(what, fix="pull it by hand and look")
-        return image
+
+    def tag(self, source: str, name: str) -> None:
+        """Give an image another name."""
+        with self._asked():
+            self._client.images.get(source).tag(name)
 
     def _known(self, ref: str) -> Any:  # noqa: ANN401 (an SDK image)
         """The SDK's image under this name, or under the name a mirror's image has here."""
         import docker.errors
 
-        digest = names.digest_of(ref)
-        for name in (ref, names.local_base(digest) if digest else None):
+        for name in names.local_names(ref):
             with self._asked(), contextlib.suppress(docker.errors.ImageNotFound):
-                if name:
-                    return self._client.images.get(name)
+                return self._client.images.get(name)
         return None
 
     def inspect(self, ref: str) -> Image | None:

@@ -1,8 +1,10 @@
-"""Names of images: pinned, at a mirror, and as an engine knows a base that came from a mirror."""
+"""Names of images: pinned, at a mirror, and as an engine knows what we fetched for it."""
 
 import re
 
-LOCAL_BASE = "envbuild.local/base"
+from envbuild.io.net import Net
+
+LOCAL = "envbuild.local"
 
 
 def digest_of(ref: str) -> str | None:
@@ -10,47 +12,32 @@ def digest_of(ref: str) -> str | None:
     return ref.partition("@")[2] or None
 
 
-def _split(ref: str) -> tuple[str, str, str]:
-    """Repository, tag and digest; empty where not said. A port is no tag."""
-    name, _, digest = ref.partition("@")
-    head, slash, last = name.rpartition("/")
-    last, _, tag = last.partition(":")
-    return head + slash + last, tag, digest
+def mirrored(ref: str, net: Net) -> str | None:
+    """The same image at the mirror, None where it does not serve it; a digest wins over a tag."""
+    from envbuild.io import oci
 
-
-def canonical(ref: str) -> str:
-    """The reference with its registry: what names none is docker.io's, as docker reads it."""
-    first, slash, _ = ref.partition("/")
-    if slash and ("." in first or ":" in first or first == "localhost"):
-        return ref
-    return f"docker.io/{ref}" if slash else f"docker.io/library/{ref}"
-
-
-def bare(ref: str) -> str:
-    """The reference by digest alone where it is pinned: a tag beside it would only mislead."""
-    repo, _, digest = _split(ref)
-    return f"{repo}@{digest}" if digest else ref
-
-
-def mirrored(ref: str, mirror: str | None) -> str | None:
-    """The same image at a mirror of docker.io, None where the mirror does not serve it.
-
-    A digest wins over the tag: the mirror is asked for exactly these bytes.
-    """
-    if not mirror:
+    wanted = oci.parse(ref)
+    place = oci.at_mirror(wanted, net)
+    if place == wanted:
         return None
-    repo, tag, digest = _split(canonical(ref))
-    registry, _, repo = repo.partition("/")
-    if registry not in {"docker.io", "index.docker.io"}:
-        return None
-    if "/" not in repo:
-        repo = f"library/{repo}"
-    return f"{mirror.rstrip('/')}/{repo}" + (f"@{digest}" if digest else f":{tag or 'latest'}")
+    end = f"@{place.digest}" if place.digest else f":{place.tag}"
+    return f"{place.registry}/{place.repository}{end}"
 
 
 def local_base(digest: str) -> str:
-    """The name under which a base that came from a mirror is known to the engine."""
-    return f"{LOCAL_BASE}:{digest.removeprefix('sha256:')}"
+    """The engine's name for a platform manifest that we fetched; builds start from it."""
+    return f"{LOCAL}/base:{digest.removeprefix('sha256:')}"
+
+
+def local_names(ref: str) -> tuple[str, ...]:
+    """Every name under which an engine may know the image of a reference, likeliest first."""
+    digest = digest_of(ref)
+    return (ref, local_base(digest), local_index(digest)) if digest else (ref,)
+
+
+def local_index(digest: str) -> str:
+    """The engine's name for what an index of many platforms meant here."""
+    return f"{LOCAL}/index:{digest.removeprefix('sha256:')}"
 
 
 def rebase(dockerfile: bytes, ref: str, name: str) -> bytes:

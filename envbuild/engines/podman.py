@@ -14,7 +14,7 @@ from envbuild.engines import common, names, staging
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.failures import failure
 from envbuild.engines.staging import Order
-from envbuild.errors import MachineError, StaleError
+from envbuild.errors import MachineError
 from envbuild.host import cdi, containers, look
 from envbuild.io import files, proc
 from envbuild.io.net import Net
@@ -144,12 +144,10 @@ class PodmanEngine:
             MachineError: no podman, no base, no network, no space.
             StaleError: what was fetched is not what the lock names.
         """
-        if net.registry_mirror:
-            for ref in context.bases:
-                self.pull(ref, net)
+        bases = common.local_bases(self, context, net)
         order = Order(tag, context.platform, net.network, target)
         with private_folder() as work:
-            staged = staging.write(context, net, work)
+            staged = staging.write(context, net, work, bases)
             while True:
                 done = proc.stream(self._build_argv(staged, work, order), line=self._progress)
                 if not done.rc:
@@ -178,39 +176,25 @@ class PodmanEngine:
 
     def pull(self, ref: str, net: Net) -> Image:
         """Fetch an image, through the mirror where there is one, checked by digest."""
-        digest = names.digest_of(ref)
-        image = self.inspect(ref)
-        if image and (net.offline or (digest and image.manifest == digest)):
-            return image
-        if net.offline:
-            what = f"{ref} is not here, and --offline fetches nothing"
-            raise MachineError(what, fix="pull it while there is a network")
-        source = names.mirrored(ref, net.registry_mirror) or names.bare(names.canonical(ref))
+        return common.pull(self, ref, net, common.native_platform())
+
+    def fetch(self, source: str, net: Net) -> None:
+        """Pull it."""
         with self._trust(source, net) as flags:
             self._do("pull", "--quiet", *flags, source, timeout=_LONG)
-        if digest:
-            found = self._attrs(source) or {}
-            if not any(d.endswith(f"@{digest}") for d in found.get("RepoDigests") or ()):
-                what = f"{source} is not {digest}"
-                raise StaleError(what, fix="lock again, or mistrust the mirror")
-            self._do("tag", source, names.local_base(digest))
-        elif source != ref:
-            self._do("tag", source, ref)
-        image = self.inspect(ref)
-        if image is None:
-            what = f"podman pulled {source} and does not show it as {ref}"
-            raise MachineError(what, fix="pull it by hand and look")
-        return image
+
+    def tag(self, source: str, name: str) -> None:
+        """Give an image another name."""
+        self._do("tag", source, name)
 
     def _attrs(self, ref: str) -> dict[str, Any] | None:
         """What podman knows of an image, under this name or under its local one."""
-        digest = names.digest_of(ref)
-        for name in (ref, names.local_base(digest) if digest else None):
-            done = self._ask("image", "inspect", name) if name else None
-            if done and done.rc == 0:
+        for name in names.local_names(ref):
+            done = self._ask("image", "inspect", name)
+            if done.rc == 0:
                 found: list[dict[str, Any]] = json.loads(done.out)
                 return found[0]
-            if done and "image not known" not in done.err:
+            if "image not known" not in done.err:
                 raise common.refused(self.name, done.err)
         return None
 
@@ -312,7 +296,7 @@ class PodmanEngine:
         from envbuild.values.codec import replace
 
         image_id = self._id(ref)
-        self._do("tag", image_id, target)
+        self.tag(image_id, target)
         with self._trust(target, net) as flags, private_folder() as folder:
             digest = folder / "digest"
             argv = ("push", "--quiet", *flags, "--digestfile", str(digest), target)

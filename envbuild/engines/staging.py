@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -59,7 +60,7 @@ def mirrored_bases(context: BuildContext, net: Net) -> dict[str, str]:
     return {
         ref: names.local_base(digest)
         for ref in context.bases
-        if (digest := names.digest_of(ref)) and names.mirrored(ref, net.registry_mirror)
+        if (digest := names.digest_of(ref)) and names.mirrored(ref, net)
     }
 
 
@@ -86,11 +87,13 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
     return found
 
 
-def layout(context: BuildContext, net: Net, root: Path) -> Staged:
+def layout(
+    context: BuildContext, net: Net, root: Path, bases: Mapping[str, str] | None = None
+) -> Staged:
     """Where `write` puts the parts under ``root``; nothing is written."""
     folder = root / "context"
     # Beside the context, never in it: no layer and no history may name the mirror.
-    moved = bool(mirrored_bases(context, net))
+    moved = bool(mirrored_bases(context, net) if bases is None else bases)
     return Staged(
         folder,
         (root if moved else folder) / "Dockerfile",
@@ -98,14 +101,23 @@ def layout(context: BuildContext, net: Net, root: Path) -> Staged:
     )
 
 
-def write(context: BuildContext, net: Net, root: Path) -> Staged:
+def write(
+    context: BuildContext, net: Net, root: Path, bases: Mapping[str, str] | None = None
+) -> Staged:
     """Write a context, its secrets and its Dockerfile under a private folder.
+
+    Args:
+        context: what to build.
+        net: this network.
+        root: the private folder.
+        bases: reference to local name of each base; None = those that the mirror serves.
 
     Raises:
         InputError: the context has no Dockerfile.
         MachineError: no space.
     """
-    staged = layout(context, net, root)
+    bases = mirrored_bases(context, net) if bases is None else bases
+    staged = layout(context, net, root, bases)
     for file in context.files:
         path = staged.context / file.path
         files.write(path, file.data, executable=file.executable)
@@ -113,7 +125,7 @@ def write(context: BuildContext, net: Net, root: Path) -> Staged:
         os.utime(path, (_EPOCH, _EPOCH))
     if not staged.dockerfile.is_file():
         text = file_of(context, "Dockerfile") or b""
-        for ref, name in mirrored_bases(context, net).items():
+        for ref, name in bases.items():
             text = names.rebase(text, ref, name)
         files.write(staged.dockerfile, text)
     texts = secrets_of(context, net)
