@@ -94,14 +94,15 @@ def _show_plan(plan: "Plan", host: "Host", found: "Found") -> None:
     driver = host.driver.version if host.driver else None
     says = [gpus or "no NVIDIA GPU", f"driver {driver}" if driver else "no driver"]
     _line("host", ", ".join([*says, host.os.name or "unknown system", found.why]), None, None)
-    place = f" on {plan.image.os}" if plan.image.os and found.engine.name != "local" else ""
+    place = ""
+    if found.engine.name != "local":
+        compiler = plan.host_compiler
+        place = f" on {plan.image.os}" if plan.image.os else ""
+        place += f", {compiler.name} {compiler.version}" if compiler and compiler.version else ""
     here = any(finding.id == "toolkit-here" for finding in plan.findings)
-    compiler = plan.host_compiler
-    named = compiler and compiler.version and not here
-    gcc = f", {compiler.name} {compiler.version}" if compiler and named else ""
     targets = " ".join(f"sm_{name}" for name in plan.promise)
     origin = "the toolkit here" if here else plan.toolkit_source
-    text = f"CUDA {plan.cuda} from {origin}{place}{gcc}, {targets}"
+    text = f"CUDA {plan.cuda} from {origin}{place}, {targets}"
     _line("plan", f"{plan.outcome}  {text}", None, None)
     for finding in plan.findings:
         if finding.severity == "warn":
