@@ -183,7 +183,7 @@ def _calls_compiler(table: Table, target: Target, build: TorchBuild | None) -> b
     return any(row.needs_compiler for row in rows)
 
 
-def layout(target: Target, place: Place) -> Layout:
+def layout(target: Target, place: Place, disable_require: bool) -> Layout:
     """What a rendering must know of the source."""
     row = place.row
     if isinstance(row, WheelToolkit):
@@ -192,9 +192,10 @@ def layout(target: Target, place: Place) -> Layout:
         return Layout(components=row.components, dummies=row.dummies)
     if isinstance(row, ImageTag):
         # Outside the forward-compatibility list the image's newer libcuda ends in error 804;
-        # on Kepler, which it no longer drives, in error 100.
+        # on Kepler, which it no longer drives, in error 100. A tag that starts only because its
+        # requirement is off is on a branch that its libcuda was not made for, whatever the card.
         listed = bool(target.cards) and all(c.forward_compat for c in target.cards)
-        return Layout(purge_compat=not listed)
+        return Layout(purge_compat=disable_require or not listed)
     return Layout()
 
 

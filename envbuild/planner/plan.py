@@ -77,7 +77,7 @@ def _planned(table: Table, target: Target, choice: Choice) -> Plan:
         cuda=place.release,
         toolkit_source=place.source,
         image=compose.image(table, target, place),
-        layout=compose.layout(target, place),
+        layout=compose.layout(target, place, disable),
         host_compiler=compose.host_compiler(table, target, place),
         gencode=gencode(made),
         flags=flags(made),

@@ -147,6 +147,11 @@ def test_a_tag_above_the_driver_starts_with_both_switches_or_not_at_all() -> Non
     datacentre = ask(gpus=("T4",), driver="550.163.01", cuda="12.8", toolkit_source="image")
     assert "image-require" not in ids(datacentre)
     assert datacentre.env.get("NVIDIA_DISABLE_REQUIRE") is None
+    assert not datacentre.layout.purge_compat
+    # R545 is not among the branches that the tag takes for any brand.
+    datacentre = ask(gpus=("Tesla P4",), driver="545.23.08", cuda="12.4", toolkit_source="image")
+    assert datacentre.env.get("NVIDIA_DISABLE_REQUIRE") == "true"
+    assert datacentre.layout.purge_compat
 
 
 def test_a_driver_that_ignores_the_card_is_a_fact_to_change() -> None:
