@@ -5,7 +5,8 @@ The images are made here of Debian and this machine's own libcudart; none is a v
 
 import json
 import shutil
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,11 @@ Make = Callable[..., Image]
 
 
 @pytest.fixture
-def make(engine: Engine, base: str, registry: str, request: pytest.FixtureRequest) -> Make:
+def make(
+    engine: Engine, base: str, registry: str, request: pytest.FixtureRequest
+) -> Iterator[Make]:
     """Builds an image of a Dockerfile; ``extra`` are further files of its context."""
+    made: list[str] = []
 
     def build(dockerfile: str, **extra: bytes) -> Image:
         text = dockerfile.format(base=base, more="{more}") if "{more}" in dockerfile else dockerfile
@@ -53,9 +57,12 @@ def make(engine: Engine, base: str, registry: str, request: pytest.FixtureReques
             bases=(base,) if uses_base else (),
         )
         tag = f"envbuild-test/certify-{request.node.originalname.replace('_', '-')[5:40]}:1"
+        made.append(tag)
         return engine.build(context, tag, Net(registry_mirror=registry, network="host"))
 
-    return build
+    yield build
+    for tag in made:
+        subprocess.run([engine.name, "image", "rm", tag], check=False, capture_output=True)
 
 
 def certify(engine: Engine, image: Image, host: Host = Host(), **policy: object) -> Certificate:  # noqa: B008
