@@ -4,6 +4,7 @@ No GPU is here. The device is the null device under a made name (see ``standin/d
 is real is each engine's own way from our flags to a node and a variable inside the container.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -43,31 +44,43 @@ CELLS = [
 
 
 @pytest.fixture(scope="module")
-def daemons() -> Iterator[dict[str, str]]:
-    """The two dockers, each with the made parts of a container toolkit: name to address."""
-    if os.geteuid() != 0:
-        pytest.skip("starting a daemon needs root")
-    newest = Path(service("ENVBUILD_TEST_NEWEST_BIN")).parent / "root/usr/sbin/dockerd"
+def old_docker_with_gpu() -> Iterator[str]:
+    """Docker 20.10 with the made parts of a container toolkit: its address."""
+    with started(Path("/usr/sbin/dockerd"), cdi=False) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def newest_docker_with_gpu() -> Iterator[str]:
+    """The newest docker with them."""
+    root = Path(service("ENVBUILD_TEST_NEWEST_BIN")).parent / "root"
+    with started(root / "usr/sbin/dockerd", cdi=True) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def started(dockerd: Path, *, cdi: bool) -> Iterator[str]:
+    """See ``running``; needs root."""
+    if os.geteuid() != 0 or not dockerd.exists():
+        pytest.skip(f"starting {dockerd} needs it, and root")
     with (
-        tempfile.TemporaryDirectory(prefix="eb-") as old,
-        tempfile.TemporaryDirectory(prefix="eb-") as new,
-        running(Path("/usr/sbin/dockerd"), "envbuild0", Path(old), cdi=False) as first,
-        running(newest, "envbuild0", Path(new), cdi=True) as second,
+        tempfile.TemporaryDirectory(prefix="eb-") as folder,
+        running(dockerd, Path(folder), cdi=cdi) as address,
     ):
-        yield {"docker 20.10": first, "docker newest": second}
+        yield address
 
 
 @pytest.fixture(scope="module")
 def podman_spec() -> Iterator[None]:
     """Podman reads two fixed folders."""
-    folder = Path("/var/run/cdi")
-    if any(Path(d).glob("*") for d in ("/etc/cdi", folder) if Path(d).is_dir()):
-        pytest.skip("this machine has CDI specifications of its own")
-    folder.mkdir(exist_ok=True)
-    file = folder / "envbuild-made.json"
+    file = Path("/var/run/cdi/envbuild-made.json")
+    others = [p for d in (Path("/etc/cdi"), file.parent) if d.is_dir() for p in d.iterdir()]
+    if any(p != file for p in others) or os.geteuid() != 0:
+        pytest.skip("it needs root, and a machine without CDI specifications of its own")
+    file.parent.mkdir(exist_ok=True)
     file.write_text(cdi_spec())
     yield
-    file.unlink()
+    file.unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -78,13 +91,13 @@ def ready(
     name = request.param
     if name == "podman":
         request.getfixturevalue("podman_spec")
+    elif name == "docker 20.10":
+        monkeypatch.setenv("DOCKER_HOST", request.getfixturevalue("old_docker_with_gpu"))
     else:
-        addresses: dict[str, str] = request.getfixturevalue("daemons")
-        monkeypatch.setenv("DOCKER_HOST", addresses[name])
-        if name == "docker newest":
-            # The old client takes no CDI name after --device.
-            path = f"{service('ENVBUILD_TEST_NEWEST_BIN')}:{os.environ['PATH']}"
-            monkeypatch.setenv("PATH", path)
+        monkeypatch.setenv("DOCKER_HOST", request.getfixturevalue("newest_docker_with_gpu"))
+        # The old client takes no CDI name after --device.
+        path = f"{service('ENVBUILD_TEST_NEWEST_BIN')}:{os.environ['PATH']}"
+        monkeypatch.setenv("PATH", path)
     engine = make(name.partition(" ")[0])
     engine.pull(base, Net(registry_mirror=registry))
     return engine

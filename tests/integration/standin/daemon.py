@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,12 +57,11 @@ def cdi_spec() -> str:
 
 
 @contextlib.contextmanager
-def running(dockerd: Path, bridge: str, folder: Path, *, cdi: bool) -> Iterator[str]:
+def running(dockerd: Path, folder: Path, *, cdi: bool) -> Iterator[str]:
     """Start a daemon with the made parts; gives its address and ends it afterwards.
 
     Args:
         dockerd: the daemon; its containerd lies beside it or on PATH.
-        bridge: a bridge that is there (with "none", dockerd would remove the machine's own).
         folder: short, empty: the socket's path has a limit of 108 bytes.
         cdi: this daemon knows the feature.
     """
@@ -75,6 +75,10 @@ def running(dockerd: Path, bridge: str, folder: Path, *, cdi: bool) -> Iterator[
         file.write_text(text)
         file.chmod(0o755)
     socket = folder / "docker.sock"
+    # Not "none": with that, dockerd removes the bridge of the machine's own daemon.
+    number = zlib.crc32(str(folder).encode()) % 250
+    bridge = f"envbuild-t{number}"
+    _ip("link", "add", bridge, "type", "bridge")
     config = {
         "hosts": [f"unix://{socket}"],
         "data-root": str(folder / "data"),
@@ -91,15 +95,26 @@ def running(dockerd: Path, bridge: str, folder: Path, *, cdi: bool) -> Iterator[
     near = f"{dockerd.parent}:{dockerd.parent.parent / 'bin'}"
     env = os.environ | {"PATH": f"{made}:{near}:{os.environ['PATH']}:/usr/sbin:/sbin"}
     argv = [str(dockerd), "--config-file", str(folder / "daemon.json")]
-    with (folder / "log").open("wb") as log:
-        daemon = subprocess.Popen(argv, env=env, stdout=log, stderr=log, start_new_session=True)
     try:
-        _wait(socket, daemon, folder / "log")
-        yield f"unix://{socket}"
+        _ip("address", "add", f"172.31.{number}.1/24", "dev", bridge)
+        _ip("link", "set", bridge, "up")
+        with (folder / "log").open("wb") as log:
+            daemon = subprocess.Popen(argv, env=env, stdout=log, stderr=log, start_new_session=True)
+        try:
+            _wait(socket, daemon, folder / "log")
+            yield f"unix://{socket}"
+        finally:
+            daemon.terminate()
+            daemon.wait(60)
     finally:
-        daemon.terminate()
-        daemon.wait(60)
+        _ip("link", "delete", bridge)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ip(*argv: str) -> None:
+    subprocess.run(
+        ["ip", *argv], check=True, env=os.environ | {"PATH": "/usr/sbin:/sbin:/usr/bin:/bin"}
+    )
 
 
 def _wait(socket: Path, daemon: "subprocess.Popen[bytes]", log: Path) -> None:
