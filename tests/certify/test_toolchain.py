@@ -44,6 +44,10 @@ def wrapper(folder: Path, text: str) -> str:
     return f"{folder}:{ENV['PATH']}"
 
 
+def empty_library(path: Path) -> None:
+    subprocess.run(["gcc", "-shared", "-o", path, "-x", "c", "-"], input=b"", check=True)
+
+
 def test_a_toolkit_that_works() -> None:
     found = certify()
     assert found.exit == 0, [c.reason for s in found.suites for c in s.checks]
@@ -94,7 +98,7 @@ def test_a_cut_library_does_not_resolve(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", DRIVER_LIBRARIES)
 def test_a_driver_that_the_loader_takes(name: str, tmp_path: Path) -> None:
-    subprocess.run(["gcc", "-shared", "-o", tmp_path / name, "-x", "c", "/dev/null"], check=True)
+    empty_library(tmp_path / name)
     found = certify(LD_LIBRARY_PATH=f"{tmp_path}:{ENV['LD_LIBRARY_PATH']}")
     assert check(found, "no-driver").verdict == "fail"
     assert name in check(found, "no-driver").value
@@ -103,10 +107,7 @@ def test_a_driver_that_the_loader_takes(name: str, tmp_path: Path) -> None:
 
 def test_a_driver_in_compat_that_nothing_resolves_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "compat").mkdir()
-    subprocess.run(
-        ["gcc", "-shared", "-o", tmp_path / "compat/libcuda.so.1", "-x", "c", "/dev/null"],
-        check=True,
-    )
+    empty_library(tmp_path / "compat/libcuda.so.1")
     assert check(certify(CUDA_HOME=str(tmp_path)), "no-driver").verdict == "pass"
 
 
