@@ -40,11 +40,7 @@ def _own(target: Target) -> Target:
 
 
 def _cover(table: Table, target: Target, cc: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """The fewest groups that each have a plan; groups only shrink, so ascending runs suffice.
-
-    Cards are served by contiguous ranges of toolkits, but arch-specific wishes can break that:
-    every grouping is tried, smallest number first.
-    """
+    """The fewest groups that each have a plan: combinations of largest groups, smallest first."""
     if not cc:
         return ()
     sets = _largest(table, target, cc)
@@ -76,12 +72,13 @@ def _largest(table: Table, target: Target, cc: tuple[str, ...]) -> tuple[frozens
 def _disjoint(
     chosen: tuple[frozenset[str], ...], cc: tuple[str, ...]
 ) -> tuple[tuple[str, ...], ...]:
-    """Each card in the first group that can take it."""
+    """Each card in the newest group that can take it: an old card must not hold others back."""
     groups: list[tuple[str, ...]] = []
     placed: set[str] = set()
-    for group in chosen:
+    newest_first = sorted(chosen, key=lambda group: max(cc.index(c) for c in group), reverse=True)
+    for group in newest_first:
         mine = tuple(c for c in cc if c in group and c not in placed)
         placed |= set(mine)
         if mine:
             groups.append(mine)
-    return tuple(groups)
+    return tuple(reversed(groups))

@@ -1,5 +1,7 @@
 """Plans from keywords, for tests: the real matrices, nothing looked at."""
 
+from typing import Any
+
 from envbuild.matrix.load import load
 from envbuild.planner.plan import plan
 from envbuild.planner.resolve import resolve
@@ -15,7 +17,7 @@ def table() -> Table:
     return table_of(load())
 
 
-def request(cc: str = "", packages: str = "", features: str = "", **fields: object) -> Request:
+def request(cc: str = "", packages: str = "", features: str = "", **fields: Any) -> Request:  # noqa: ANN401
     """A request; lists are written with commas, ``torch==2.8.0,numba``."""
     wishes = []
     for text in filter(None, packages.split(",")):
@@ -25,25 +27,25 @@ def request(cc: str = "", packages: str = "", features: str = "", **fields: obje
         cc=tuple(filter(None, cc.split(","))),
         packages=tuple(wishes),
         features=tuple(filter(None, features.split(","))),
-        **fields,  # type: ignore[arg-type]
+        **fields,
     )
 
 
-def target(cc: str = "", *, host: Host | None = None, **fields: object) -> Target:
+def target(cc: str = "", *, host: Host | None = None, **fields: Any) -> Target:  # noqa: ANN401
     """The target of such a request."""
-    return resolve(request(cc, **fields), host, load())  # type: ignore[arg-type]
+    return resolve(request(cc, **fields), host, load())
 
 
-def ask(cc: str = "", *, host: Host | None = None, **fields: object) -> Plan:
+def ask(cc: str = "", *, host: Host | None = None, **fields: Any) -> Plan:  # noqa: ANN401
     """The plan of such a request."""
-    made = plan(resolve(request(cc, **fields), host, load()), load())  # type: ignore[arg-type]
+    made = plan(resolve(request(cc, **fields), host, load()), load())
     assert isinstance(made, Plan)
     return made
 
 
-def ask_fleet(cc: str, **fields: object) -> Fleet:
+def ask_fleet(cc: str, **fields: Any) -> Fleet:  # noqa: ANN401
     """The fleet of such a request."""
-    made = plan(target(cc, split=True, **fields), load())  # type: ignore[arg-type]
+    made = plan(target(cc, split=True, **fields), load())
     assert isinstance(made, Fleet)
     return made
 

@@ -6,7 +6,8 @@ from typing import Any, Literal
 import msgspec
 
 from envbuild.planner.table import Table, bits, lowest
-from envbuild.planner.target import Target
+from envbuild.planner.target import Card, Target
+from envbuild.values.codec import replace
 from envbuild.values.finding import Finding
 
 Axis = Literal["toolkit", "build"] | tuple[str, ...]
@@ -28,6 +29,7 @@ class Rule(msgspec.Struct, frozen=True):
         judge: a finding speaks against the row.
         asked: it has nothing to say unless one of these fields is set.
         binds: kinds or sources of places that it can speak against, () = all.
+        each: judged for each card by itself, so that sets of cards share what is known of each.
     """
 
     id: str
@@ -36,6 +38,7 @@ class Rule(msgspec.Struct, frozen=True):
     judge: Judge
     asked: tuple[str, ...]
     binds: tuple[str, ...]
+    each: Literal["", "cc", "cards"]
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -50,13 +53,17 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def rule(
-    axis: Axis, *reads: str, asked: tuple[str, ...] = (), binds: tuple[str, ...] = ()
+    axis: Axis,
+    *reads: str,
+    asked: tuple[str, ...] = (),
+    binds: tuple[str, ...] = (),
+    each: Literal["", "cc", "cards"] = "",
 ) -> Callable[[Judge], Rule]:
     """Make a Rule of a function; its id is the function's name."""
 
     def make(judge: Judge) -> Rule:
         name = judge.__name__.replace("_", "-")
-        return Rule(name, axis, (*asked, *reads), judge, asked, binds)
+        return Rule(name, axis, (*asked, *reads), judge, asked, binds, each)
 
     return make
 
@@ -64,12 +71,29 @@ def rule(
 def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
     """The rule's verdict on every row, remembered per table and per what the rule reads."""
     if rule.asked and not any(getattr(target, field) for field in rule.asked):
-        return Verdict(table.all_builds if rule.axis == "build" else table.all_places, ())
+        return Verdict(_every(rule, table), ())
     key = (rule.id, *[getattr(target, field) for field in rule.reads])
+    if not rule.each or not target.cards:
+        return _known(rule, table, target, key)
+    one = [
+        _known(rule, table, target, (*key, card.cc if rule.each == "cc" else card), card)
+        for card in target.cards
+    ]
+    if len(one) == 1:
+        return one[0]
+    mask = _every(rule, table)
+    for made in one:
+        mask &= made.mask
+    return Verdict(mask, tuple(said for made in one for said in made.says))
+
+
+def _known(
+    rule: Rule, table: Table, target: Target, key: object, card: Card | None = None
+) -> Verdict:
     known = table.memo.get(key)
     if isinstance(known, Verdict):
         return known
-    made = _judge(rule, table, target)
+    made = _judge(rule, table, target if card is None else replace(target, cards=(card,)))
     remember(table, key, made)
     return made
 
@@ -77,13 +101,16 @@ def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
 def _judge(rule: Rule, table: Table, target: Target) -> Verdict:
     says = []
     against = 0
-    every = table.all_builds if rule.axis == "build" else table.all_places
     for row, mask in _rows(rule, table):
         finding = rule.judge(table, row, target) if mask else None
         if finding is not None:
             says.append((mask, finding))
             against |= mask
-    return Verdict(every & ~against, tuple(says))
+    return Verdict(_every(rule, table) & ~against, tuple(says))
+
+
+def _every(rule: Rule, table: Table) -> int:
+    return table.all_builds if rule.axis == "build" else table.all_places
 
 
 def _rows(rule: Rule, table: Table) -> Iterable[tuple[object, int]]:

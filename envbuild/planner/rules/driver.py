@@ -9,7 +9,7 @@ from envbuild.planner.target import Card, Target
 from envbuild.values.finding import Finding
 
 
-@rule("toolkit", "cards", "platform", asked=("driver", "module"))
+@rule("toolkit", "driver_cuda", "platform", asked=("driver", "module"), each="cards")
 def driver_drives_card(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """The driver in hand must drive each card: last branch, first release, kernel module."""
     del toolkit

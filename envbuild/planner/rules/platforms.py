@@ -89,7 +89,7 @@ def place_arch(table: Table, place: Place, target: Target) -> Finding | None:
     return error("arch", says, place.cite)
 
 
-@rule("toolkit", "arch", asked=("cards",))
+@rule("toolkit", "arch", each="cc")
 def card_arch(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Integrated parts come with one CPU architecture."""
     del toolkit
@@ -101,7 +101,7 @@ def card_arch(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     return None
 
 
-@rule((), "cc", asked=("l4t",))
+@rule((), asked=("l4t",), each="cc")
 def jetson(table: Table, place: Place, target: Target) -> Finding | None:
     """Up to L4T 36 the CUDA of a Jetson is that of its L4T; from 38 on it is a server platform."""
     here = isinstance(place.row, JetsonRow)

@@ -8,7 +8,7 @@ from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
 
-@rule("toolkit", "cards", asked=("features",))
+@rule("toolkit", asked=("features",), each="cards")
 def feature_in_hardware(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """A feature that a card does not have, whatever compiles for it."""
     del toolkit
@@ -29,7 +29,7 @@ def feature_in_hardware(table: Table, toolkit: Toolkit, target: Target) -> Findi
     return None
 
 
-@rule("toolkit", "features", asked=("cc",), binds=NVCC)
+@rule("toolkit", "features", binds=NVCC, each="cc")
 def toolkit_target(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """The toolkit's assembler must have a target for every cc, with the features asked for."""
     for cc in target.cc:

@@ -37,7 +37,7 @@ def torch_arch(table: Table, build: TorchBuild, target: Target) -> Finding | Non
     return error("torch-arch", f"this build is for {build.arch}", cite(build, key(build)))
 
 
-@rule("build", asked=("cc",))
+@rule("build", each="cc")
 def torch_code(table: Table, build: TorchBuild, target: Target) -> Finding | None:
     """The wheel must have code that runs on each card."""
     for cc in target.cc:

@@ -1,0 +1,137 @@
+"""``envbuild plan`` as people and programs meet it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from envbuild.cli.app import run
+from envbuild.values.codec import load
+from envbuild.values.plan import Fleet, Plan
+
+HOSTS = Path(__file__).parent.parent / "hosts"
+Cap = pytest.CaptureFixture[str]
+
+
+def test_the_table(capfd: Cap) -> None:
+    assert run(["plan", "--cc", "6.1"]) == 0
+    out = capfd.readouterr().out
+    lines = out.splitlines()
+    assert lines[0] == (
+        "ok  CUDA 12.9.1 for cc 6.1 (Pascal): the newest toolkit that assembles sm_61, and the last"
+    )
+    assert "docker.io/nvidia/cuda:12.9.1-devel-ubuntu24.04" in lines[1]
+    assert "other ways: distro 12.4" in lines[1]
+    for start in ("compiler", "flags", "driver", "torch", "lasts"):
+        assert any(line.startswith(f"  {start}") for line in lines)
+    why = next(line for line in lines if line.startswith("why"))
+    assert "13.0-13.5" in why
+    assert "toolkits/13.0 measured" in why
+    assert "declared, nothing on this machine was looked at · matrices of 2026-12-01" in lines
+    assert lines[-1].startswith("next  envbuild up --cc 6.1 · ")
+
+
+def test_the_next_command_is_whole(capfd: Cap) -> None:
+    args = ["--gpu", "GTX 1080 Ti", "--cuda", ">=12.4,<13", "--torch", "2.8.0"]
+    run(["plan", *args])
+    assert (
+        "next  envbuild up --gpu 'GTX 1080 Ti' --cuda '>=12.4,<13' --with torch==2.8.0 ·"
+        in capfd.readouterr().out
+    )
+
+
+def test_explain_shows_every_toolkit_with_one_reason(capfd: Cap) -> None:
+    assert run(["plan", "--cc", "6.1", "--explain"]) == 0
+    out = capfd.readouterr().out
+    for cuda in ("11.7", "12.0", "12.8", "13.0", "13.5"):
+        assert sum(f" {cuda} " in line and "measured" in line for line in out.splitlines()) == 1
+
+
+def test_a_refusal_is_exit_3_with_every_cure(capfd: Cap) -> None:
+    assert run(["plan", "--cc", "6.1", "--cuda", "13"]) == 3
+    out = capfd.readouterr().out
+    assert out.startswith("refuse  no plan for cc 6.1: cc 6.1 (a fact) and --cuda 13 (a wish)")
+    assert "envbuild plan --cc 6.1" in out
+
+
+def test_json_holds_every_key_and_reads_back(capfd: Cap) -> None:
+    assert run(["plan", "--cc", "6.1", "--json"]) == 0
+    out = capfd.readouterr().out
+    keys = set(json.loads(out))
+    assert {
+        "schema", "outcome", "cc", "where", "cuda", "toolkit_source", "image", "host_compiler",
+        "gencode", "flags", "env", "torch", "packages", "driver", "access", "platform", "run",
+        "size", "lasts_until", "findings", "alternatives", "matrix",
+    } <= keys  # fmt: skip
+    assert load(Plan, out.encode(), "plan").cuda == "12.9.1"
+
+
+def test_a_file_and_a_fleet(tmp_path: Path, capfd: Cap) -> None:
+    path = tmp_path / "fleet.json"
+    assert run(["plan", "--cc", "3.5", "--cc", "12.0", "--split", "-o", str(path)]) == 0
+    assert len(load(Fleet, path.read_bytes(), "fleet").entries) == 2
+    assert "2 images" in capfd.readouterr().out
+
+
+def test_a_machine_without_a_gpu_says_how_to_ask(capfd: Cap) -> None:
+    host = str(HOSTS / "docker-container.json")
+    assert run(["plan", "--host", host]) == 4
+    assert "envbuild plan --cc 9.0" in capfd.readouterr().err
+    assert run(["plan", "--host", host, "--cuda", "12.6"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("host", "cuda", "access", "docker"),
+    [
+        ("rtx5090-docker-cdi", "13.0", "cdi", ["--device", "nvidia.com/gpu=all"]),
+        ("wsl2-docker-desktop", "13.0", "gpus", ["--gpus", "all"]),
+        (
+            "thor-r38.2",
+            "13.0",
+            "nvidia-runtime",
+            ["--runtime=nvidia", "-e", "NVIDIA_VISIBLE_DEVICES=all"],
+        ),
+    ],
+)
+def test_a_recorded_machine_decides(
+    host: str, cuda: str, access: str, docker: list[str], capfd: Cap
+) -> None:
+    assert run(["plan", "--json", "--host", str(HOSTS / f"{host}.json")]) == 0
+    plan = json.loads(capfd.readouterr().out)
+    assert plan["cuda"].startswith(cuda)
+    assert plan["access"] == access
+    assert plan["run"]["docker"] == docker
+    assert plan["declared"] is False
+    assert {p["origin"] for p in plan["provenance"]} & {"recorded"}
+
+
+def test_the_kernel_module_of_a_machine_is_a_fact(capfd: Cap) -> None:
+    assert run(["plan", "--host", str(HOSTS / "p4-open-module.json")]) == 3
+    assert "with its proprietary kernel modules" in capfd.readouterr().out
+
+
+def test_a_flag_wins_over_the_record(capfd: Cap) -> None:
+    host = str(HOSTS / "rtx5090-docker-cdi.json")
+    assert run(["plan", "--json", "--host", host, "--cc", "9.0", "--driver", "570.195.03"]) == 0
+    plan = json.loads(capfd.readouterr().out)
+    assert plan["cc"] == ["9.0"]
+    assert plan["cuda"].startswith("12.8")
+
+
+def test_no_colour_and_no_control_characters_in_a_pipe(capfd: Cap) -> None:
+    assert run(["plan", "--cc", "6.1", "--with", "evil\x1b[2J"]) == 2
+    captured = capfd.readouterr()
+    assert "\x1b" not in captured.out + captured.err
+
+
+def test_another_command_gets_the_plan_or_the_refusal() -> None:
+    from envbuild.cli.options import RequestFlags
+    from envbuild.cli.plan import planned
+    from envbuild.errors import NoPlanError
+
+    made = planned(RequestFlags(cc=["6.1"]))
+    assert isinstance(made, Plan)
+    with pytest.raises(NoPlanError) as e:
+        planned(RequestFlags(cc=["6.1"], cuda="13"))
+    assert "exclude each other" in e.value.what
+    assert "envbuild plan --cc 6.1" in e.value.fix

@@ -1,0 +1,122 @@
+"""Nonsense is told from questions: one clear error with exit code 2, never a traceback."""
+
+import contextlib
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envbuild.cli.app import run
+from envbuild.errors import InputError
+from envbuild.planner import ranges
+from tests.planner.ask import ask, target
+
+FLAGS = ["--cc", "--gpu", "--driver", "--cuda", "--torch", "--with", "--feature", "--base-os",
+         "--arch", "--platform", "--l4t", "--glibc", "--gcc", "--as-of"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "what", "fix"),
+    [
+        ({"cc": "99"}, "'99' is not a compute capability", "nearest: 9.0"),
+        ({"cc": "abc"}, "is not a compute capability", "6.1, 61 or sm_61"),
+        ({"cc": "sm_90a"}, "is a target", "--feature arch-specific"),
+        ({"cc": "all,6.1"}, "no other cc", "--cc all alone"),
+        ({"gpus": ("GTX 9999",)}, "no GPU product", "--cc"),
+        ({"cc": "6.1", "cuda": ">=x"}, "not a range", "12.6"),
+        ({"cc": "6.1", "cuda": ""}, "not a range", "12.6"),
+        ({"cc": "6.1", "cuda": ">12.*"}, "takes no .*", ">12"),
+        ({"cc": "6.1", "driver": "latest"}, "not a version", "release numbers"),
+        ({"cc": "6.1", "base_os": "ubunto"}, "--base-os", "ubuntu"),
+        ({"cc": "6.1", "features": "wgma"}, "--feature", "wgmma"),
+        ({"cc": "6.1", "packages": "nunba"}, "--with 'nunba'", "numba"),
+        ({"cc": "6.1", "packages": "torch==2.8.0,torch==2.7.1"}, "twice", "one version"),
+        ({"cc": "6.1", "packages": "a b"}, "not a package name", "numba"),
+        ({"cc": "6.1", "arch": "x64"}, "--arch", "x86_64"),
+        ({"cc": "6.1", "platform": "beos"}, "--platform", "linux"),
+        ({"cc": "8.7", "l4t": "99"}, "--l4t", "36.4"),
+        ({"cc": "6.1", "as_of": "tomorrow"}, "not a date", "YYYY-MM-DD"),
+    ],
+)
+def test_one_clear_error(fields: dict[str, Any], what: str, fix: str) -> None:
+    with pytest.raises(InputError) as e:
+        ask(**fields)
+    assert what in e.value.what
+    assert fix in f"{e.value.why} {e.value.fix}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "cc"), [("61", "6.1"), ("sm_61", "6.1"), (" 12.1 ", "12.1"), ("sm_101", "11.0")]
+)
+def test_spellings_of_a_cc(typed: str, cc: str) -> None:
+    assert target(typed).cc == (cc,)
+
+
+def test_aliases_of_names() -> None:
+    assert target("8.6", base_os="Ubuntu 24.04").base_os == "ubuntu24.04"
+    assert target("8.6", base_os="trixie").base_os == "debian13"
+    assert target("8.6", features="Tensor_Cores").features == ("tensor-cores",)
+    assert target("6.1,6.1,61").cc == ("6.1",)
+    assert target("8.6", driver="580").driver == "580.173.02"
+
+
+def test_long_lists_are_refused_before_any_search() -> None:
+    with pytest.raises(InputError, match="at most 64"):
+        ask(",".join(["6.1"] * 65))
+    assert run(["plan", "--cc", ",".join(["6.1"] * 5000)]) == 2
+
+
+def test_a_package_without_a_row_is_said_to_be_not_judged() -> None:
+    plan = ask("8.6", packages="obscure-name")
+    assert plan.outcome == "warn"
+    assert "obscure-name" in plan.packages
+
+
+NOISE = st.one_of(
+    st.text(max_size=30),
+    st.text(alphabet=string.printable, max_size=30),
+    st.text(alphabet="0123456789.<>=!~,*+ -", max_size=20),
+    # A NUL, an escape sequence, digits of another script, and beginnings of what would be right.
+    st.sampled_from(["\x00", "\x1b[2J", "..", "1" * 400, "\u0663.\u0665", "6.1\n", "==", "~=1"]),
+)
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(st.sampled_from(FLAGS), NOISE)
+def test_noise_never_ends_in_a_traceback(flag: str, text: str) -> None:
+    args = ["plan", "--json", "-o", "/dev/null", f"{flag}={text}"]
+    if flag not in {"--cc", "--gpu"}:
+        args += ["--cc", "8.6"]
+    assert run(args) in {0, 2, 3, 4}
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(NOISE)
+def test_versions_and_ranges_of_noise(text: str) -> None:
+    with contextlib.suppress(InputError):
+        assert all(number >= 0 for number in ranges.numbers(text))
+    with contextlib.suppress(InputError):
+        assert ranges.parse(text, "--cuda").clauses
+
+
+@pytest.mark.parametrize(
+    ("range", "inside", "outside"),
+    [
+        ("12.6", ["12.6", "12.6.3"], ["12.5.1", "12.60", "13.0"]),
+        ("13", ["13.0.0", "13.5"], ["12.9", "1.3"]),
+        (">=12.4,<13", ["12.4.0", "12.9.1"], ["12.3.2", "13.0"]),
+        ("<=12.9", ["12.9.1", "11.8"], ["13.0"]),
+        (">12.8", ["12.9"], ["12.8.1"]),
+        ("!=12.9", ["12.8"], ["12.9.1"]),
+        ("~=2.8", ["2.8.0", "2.14"], ["3.0", "2.7"]),
+        ("==2.8.*", ["2.8.0+cu126"], ["2.9.0"]),
+    ],
+)
+def test_ranges_compare_the_parts_that_are_written(
+    range: str, inside: list[str], outside: list[str]
+) -> None:
+    made = ranges.parse(range, "--cuda")
+    assert all(version in made for version in inside)
+    assert not any(version in made for version in outside)
