@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import json
 import os
 import shutil
 import sys
@@ -12,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envbuild.engines import buildkit, common, names, staging
+from envbuild.engines import buildkit, common, fetch, names, owner, staging
 from envbuild.engines.base import Mount, RunSpec
-from envbuild.engines.failures import failure
+from envbuild.engines.failures import failure, refused
 from envbuild.engines.staging import Order
 from envbuild.errors import MachineError
 from envbuild.io import proc
@@ -45,15 +44,8 @@ class DockerEngine:
 
     @functools.cached_property
     def _endpoint(self) -> str:
-        """The daemon that the client would speak to; the SDK does not read docker's contexts."""
-        if host := os.environ.get("DOCKER_HOST"):
-            return host
-        if self._facts.cli and _context():
-            argv = (self._facts.cli, "context", "inspect", "--format")
-            done = proc.run((*argv, "{{.Endpoints.docker.Host}}"), timeout=20)
-            if done.rc == 0 and "://" in done.out:
-                return done.out.strip()
-        return "unix:///var/run/docker.sock"
+        """The daemon that the client speaks to."""
+        return buildkit.endpoint(self._facts.cli)
 
     @functools.cached_property
     def _client(self) -> "DockerClient":
@@ -71,7 +63,7 @@ class DockerEngine:
         try:
             yield
         except docker.errors.APIError as e:
-            raise common.refused(self.name, str(e.explanation or e)) from e
+            raise refused(self.name, str(e.explanation or e)) from e
         except (docker.errors.DockerException, requests.RequestException, OSError) as e:
             what = f"docker does not answer at {self._endpoint}"
             raise MachineError(
@@ -117,7 +109,7 @@ class DockerEngine:
         )
         argv = ("env", *(f"{k}={v}" for k, v in buildkit.variables(client).items()), *argv)
         return (
-            *common.pull_steps(str(client.cli), context, net),
+            *fetch.pull_steps(str(client.cli), context, net),
             *staging.steps(context, net, work),
             Step(why="build with BuildKit", argv=argv),
         )
@@ -133,7 +125,7 @@ class DockerEngine:
         client = self._builder()
         self._answers()
         self._room(context)
-        bases = common.local_bases(self, context, net)
+        bases = fetch.local_bases(self, context, net)
         with private_folder() as work:
             staged = staging.write(context, net, work, bases)
             done = proc.stream(
@@ -168,14 +160,14 @@ class DockerEngine:
         """Fetch an image, through the mirror where there is one, checked by digest."""
         with self._asked():
             arch = self._client.version().get("Arch", "")
-        return common.pull(self, ref, net, f"linux/{arch}")
+        return fetch.pull(self, ref, net, f"linux/{arch}")
 
     def fetch(self, source: str, net: Net) -> None:  # noqa: ARG002 (the daemon has its own net)
         """Have the daemon pull it."""
         with self._asked():
             for event in self._client.api.pull(source, stream=True, decode=True):
                 if text := event.get("error"):
-                    raise common.refused(self.name, text)
+                    raise refused(self.name, text)
                 if event.get("status") in {"Pull complete", "Already exists"}:
                     self._progress(f"pull {event.get('id', '')} {event['status'].lower()}")
 
@@ -203,7 +195,7 @@ class DockerEngine:
         return Image(
             ref=ref,
             config=self._config_digest(attrs),
-            manifest=common.manifest_of(attrs),
+            manifest=fetch.manifest_of(attrs),
             platform=f"{attrs['Os']}/{attrs['Architecture']}",
             diff_ids=tuple((attrs.get("RootFS") or {}).get("Layers") or ()),
             labels=Pairs(config.get("Labels") or {}),
@@ -220,7 +212,7 @@ class DockerEngine:
         if known := (descriptor.get("annotations") or {}).get("config.digest"):
             return str(known)
         with self._asked():
-            return common.saved_config(self._client.api.get_image(attrs["Id"]), attrs["Id"])
+            return fetch.saved_config(self._client.api.get_image(attrs["Id"]), attrs["Id"])
 
     def run(self, ref: str, spec: RunSpec) -> proc.Completed:
         """Run one command in a fresh container; it is removed however this ends."""
@@ -241,7 +233,7 @@ class DockerEngine:
                     found.id,
                     **_options(spec),
                     name=name,
-                    labels={common.OWNER: common.owner()},
+                    labels={owner.LABEL: owner.owner()},
                 )
             try:
                 container.start()
@@ -250,7 +242,7 @@ class DockerEngine:
                 text = str(e.explanation or e)
                 code = common.not_started(text)
                 if code is None:
-                    raise common.refused(self.name, text) from e
+                    raise refused(self.name, text) from e
                 return proc.Completed(spec.argv, code, "", text, False, time.monotonic() - start)
             except (requests.ReadTimeout, requests.ConnectionError):
                 timed_out, rc = True, -9
@@ -272,8 +264,8 @@ class DockerEngine:
     def _sweep(self) -> None:
         """Remove what a killed envbuild left; its label names its process."""
         with self._asked():
-            for entry in self._client.api.containers(all=True, filters={"label": common.OWNER}):
-                if common.abandoned(entry["Labels"].get(common.OWNER, "")):
+            for entry in self._client.api.containers(all=True, filters={"label": owner.LABEL}):
+                if owner.abandoned(entry["Labels"].get(owner.LABEL, "")):
                     self._remove(entry["Id"])
 
     def run_step(self, ref: str, argv: Sequence[str], access: str) -> Step:
@@ -296,7 +288,7 @@ class DockerEngine:
         found = self._known(ref)
         name = f"envbuild-{uuid.uuid4().hex[:12]}"
         command = list(self.run_step(found.id if found else ref, argv, access).argv)
-        command[2:2] = ["--name", name, "--label", f"{common.OWNER}={common.owner()}"]
+        command[2:2] = ["--name", name, "--label", f"{owner.LABEL}={owner.owner()}"]
         try:
             return common.attached(command, {"DOCKER_HOST": self._endpoint})
         finally:
@@ -313,25 +305,15 @@ class DockerEngine:
         with self._asked():
             found.tag(target)
             # containerd's store knows it before; docker's own says it while it pushes.
-            digest = common.manifest_of(found.attrs)
+            digest = fetch.manifest_of(found.attrs)
             for event in self._client.api.push(target, stream=True, decode=True):
                 if text := event.get("error"):
-                    raise common.refused(self.name, text)
+                    raise refused(self.name, text)
                 digest = (event.get("aux") or {}).get("Digest", digest)
         if digest is None:
             what = f"docker pushed {target} and named no digest"
             raise MachineError(what, fix="look at the registry, then push again")
         return replace(self._image(target, found.attrs), manifest=digest)
-
-
-def _context() -> str:
-    """Name of docker's context where it is not the default one."""
-    folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
-    name = os.environ.get("DOCKER_CONTEXT")
-    if not name:
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            name = json.loads((Path(folder) / "config.json").read_bytes()).get("currentContext")
-    return "" if name in {None, "default"} else str(name)
 
 
 def _options(spec: RunSpec) -> dict[str, Any]:

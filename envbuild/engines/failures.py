@@ -1,4 +1,4 @@
-"""What a failed build means: which exit code, which lines say so, what to do."""
+"""What a failed build or a refusal means: which exit code, which lines say so, what to do."""
 
 import re
 from typing import NamedTuple
@@ -120,3 +120,49 @@ def _unquoted(line: str) -> str:
     """The line without the command, or the piece of the Dockerfile, that it quotes."""
     line = re.sub(r'(process) ".*"(?= did)|(executor failed running) \[.*\](?=:)', r"\1\2", line)
     return "" if re.match(r"#\d+ |\d+ \||> \[|-+$", line) else line
+
+
+_REFUSALS = (
+    (
+        r"unresolvable CDI devices|CDI device",
+        "no CDI spec names this device: nvidia-ctk cdi list shows them, cdi generate writes one",
+    ),
+    (
+        r"could not select device driver|AMD CDI spec|no known GPU vendor",
+        "install the NVIDIA Container Toolkit and register it here, or write a CDI spec",
+    ),
+    (
+        r"[Uu]nknown (or invalid )?runtime",
+        "nvidia-ctk runtime configure, then restart the daemon",
+    ),
+    (r"no space left on device", "free some space"),
+    (
+        r"manifest unknown|not found|denied|unauthorized",
+        "check the name, the digest, the mirror and your login",
+    ),
+    (
+        r"connection refused|no such host|i/o timeout|TLS|tls|x509|Temporary failure",
+        "check the network, --registry-mirror and the registry's certificate",
+    ),
+)
+
+
+_OTHER_BYTES = (
+    r"manifest verification failed|unexpected commit digest|does not match provided manifest digest"
+)
+
+
+def refused(engine: str, text: str) -> EnvbuildError:
+    """An engine's refusal, with what to do where the text is known.
+
+    Other bytes than a digest names are no machine's fault: something differs from its record.
+    """
+    text = " ".join(text.split())
+    if re.search(_OTHER_BYTES, text):
+        what = f"{engine} was sent other bytes than the digest names: {text}"
+        return StaleError(what, fix="mistrust the mirror; if it is right, lock again")
+    fix = next(
+        (fix for pattern, fix in _REFUSALS if re.search(pattern, text)), "mend that, try again"
+    )
+    what = f"{engine} refused: {text}"
+    return MachineError(what, fix=fix)

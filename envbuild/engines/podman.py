@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envbuild.engines import common, names, staging
+from envbuild.engines import common, fetch, names, owner, staging
 from envbuild.engines.base import Mount, RunSpec
-from envbuild.engines.failures import failure
+from envbuild.engines.failures import failure, refused
 from envbuild.engines.staging import Order
 from envbuild.errors import MachineError
 from envbuild.host import cdi, containers, look
@@ -99,7 +99,7 @@ class PodmanEngine:
         """
         done = self._ask(*argv, timeout=timeout)
         if done.rc:
-            raise common.refused(self.name, done.err or f"no answer in {timeout:.0f} s")
+            raise refused(self.name, done.err or f"no answer in {timeout:.0f} s")
         return done.out
 
     def probe(self) -> EngineFacts:
@@ -128,7 +128,7 @@ class PodmanEngine:
         work = Path(".envbuild/private")
         order = Order(tag, context.platform, net.network, target)
         return (
-            *common.pull_steps(self.name, context, net),
+            *fetch.pull_steps(self.name, context, net),
             *staging.steps(context, net, work),
             Step(
                 why="build with podman",
@@ -144,7 +144,7 @@ class PodmanEngine:
             MachineError: no podman, no base, no network, no space.
             StaleError: what was fetched is not what the lock names.
         """
-        bases = common.local_bases(self, context, net)
+        bases = fetch.local_bases(self, context, net)
         order = Order(tag, context.platform, net.network, target)
         with private_folder() as work:
             staged = staging.write(context, net, work, bases)
@@ -176,7 +176,7 @@ class PodmanEngine:
 
     def pull(self, ref: str, net: Net) -> Image:
         """Fetch an image, through the mirror where there is one, checked by digest."""
-        return common.pull(self, ref, net, common.native_platform())
+        return fetch.pull(self, ref, net, fetch.native_platform())
 
     def fetch(self, source: str, net: Net) -> None:
         """Pull it."""
@@ -195,7 +195,7 @@ class PodmanEngine:
                 found: list[dict[str, Any]] = json.loads(done.out)
                 return found[0]
             if "image not known" not in done.err:
-                raise common.refused(self.name, done.err)
+                raise refused(self.name, done.err)
         return None
 
     def inspect(self, ref: str) -> Image | None:
@@ -207,7 +207,7 @@ class PodmanEngine:
         return Image(
             ref=ref,
             config="sha256:" + str(attrs["Id"]).removeprefix("sha256:"),
-            manifest=common.manifest_of(attrs),
+            manifest=fetch.manifest_of(attrs),
             platform=f"{attrs['Os']}/{attrs['Architecture']}",
             diff_ids=tuple((attrs.get("RootFS") or {}).get("Layers") or ()),
             labels=Pairs(attrs.get("Labels") or {}),
@@ -229,7 +229,7 @@ class PodmanEngine:
         self._sweep()
         while True:
             name = f"envbuild-{uuid.uuid4().hex[:12]}"
-            argv = ["run", "--name", name, "--label", f"{common.OWNER}={common.owner()}"]
+            argv = ["run", "--name", name, "--label", f"{owner.LABEL}={owner.owner()}"]
             argv += _options(spec) + self._extra("run")
             try:
                 done = self._ask(
@@ -246,7 +246,7 @@ class PodmanEngine:
             if (code := common.not_started(own)) is not None:
                 return done._replace(rc=code)
             if not self._helped(own, "run"):
-                raise common.refused(self.name, own)
+                raise refused(self.name, own)
 
     def _began(self, name: str) -> bool:
         done = self._ask("container", "inspect", "--format", "{{.State.StartedAt.Unix}}", name)
@@ -257,9 +257,9 @@ class PodmanEngine:
 
     def _sweep(self) -> None:
         """Remove what a killed envbuild left; its label names its process."""
-        filters = ("--all", "--filter", f"label={common.OWNER}", "--format", "json")
+        filters = ("--all", "--filter", f"label={owner.LABEL}", "--format", "json")
         for entry in json.loads(self._do("ps", *filters) or "[]"):
-            if common.abandoned((entry.get("Labels") or {}).get(common.OWNER, "")):
+            if owner.abandoned((entry.get("Labels") or {}).get(owner.LABEL, "")):
                 self._remove(entry["Id"])
 
     def run_step(self, ref: str, argv: Sequence[str], access: str) -> Step:
@@ -285,7 +285,7 @@ class PodmanEngine:
         self.run(ref, RunSpec(argv=("/",), network=""))
         name = f"envbuild-{uuid.uuid4().hex[:12]}"
         command = list(self.run_step(image, argv, access).argv)
-        command[2:2] = ["--name", name, "--label", f"{common.OWNER}={common.owner()}"]
+        command[2:2] = ["--name", name, "--label", f"{owner.LABEL}={owner.owner()}"]
         try:
             return common.attached(command, {})
         finally:

@@ -119,3 +119,19 @@ def test_the_build_reaches_the_daemon_that_the_api_reaches(monkeypatch: pytest.M
     assert env["DOCKER_BUILDKIT"] == "1"
     assert "BUILDX_BUILDER" not in env
     assert "DOCKER_CONTEXT" not in env
+
+
+def test_the_daemon_is_the_one_that_the_client_speaks_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    cli = str(_client(tmp_path / "c", '[ "$1" = context ] && echo unix:///desktop.sock\n'))
+    assert buildkit.endpoint(cli) == "unix:///var/run/docker.sock"
+    (tmp_path / "config.json").write_text('{"currentContext": "desktop"}')
+    assert buildkit.endpoint(cli) == "unix:///desktop.sock"
+    (tmp_path / "config.json").write_text("nonsense")
+    assert buildkit.endpoint(cli) == "unix:///var/run/docker.sock"
+    monkeypatch.setenv("DOCKER_HOST", "tcp://h:1")
+    assert buildkit.endpoint(cli) == "tcp://h:1"

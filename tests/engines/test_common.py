@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from envbuild.engines import common
+from envbuild.engines import common, failures, fetch, owner
 from envbuild.errors import MachineError
 
 HEX = "3a8a1944dde41c9615342bd7be743cd2a7f67bc16a847915d893b175a581485d"
@@ -73,27 +73,27 @@ def test_a_missing_command_is_told_apart_from_a_refusal(text: str, code: int | N
     ],
 )
 def test_a_refusal_says_what_to_do(text: str, fix: str) -> None:
-    error = common.refused("docker", text)
+    error = failures.refused("docker", text)
     assert text in error.what
     assert fix in error.fix
 
 
 def test_a_container_is_abandoned_when_its_process_is_gone() -> None:
-    code = "from envbuild.engines.common import owner; print(owner())"
+    code = "from envbuild.engines.owner import owner; print(owner())"
     token = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.strip()
-    assert common.abandoned(token)
-    assert not common.abandoned(common.owner())
+    assert owner.abandoned(token)
+    assert not owner.abandoned(owner.owner())
 
 
 def test_a_stranger_to_this_boot_or_namespace_is_left_alone() -> None:
-    own = common.owner()
-    assert not common.abandoned("other-boot/pid:[1]/1/1")
-    assert not common.abandoned("")
-    assert not common.abandoned(own.replace("pid:[", "pid:[9"))
+    own = owner.owner()
+    assert not owner.abandoned("other-boot/pid:[1]/1/1")
+    assert not owner.abandoned("")
+    assert not owner.abandoned(own.replace("pid:[", "pid:[9"))
     # The same process id, started at another time, is another process.
-    assert common.abandoned(own.rpartition("/")[0] + "/1")
+    assert owner.abandoned(own.rpartition("/")[0] + "/1")
     assert str(os.getpid()) in own
 
 
@@ -101,12 +101,12 @@ def test_the_manifest_is_known_only_where_the_engine_proves_it() -> None:
     digest = f"sha256:{HEX}"
     pulled = {"RepoDigests": [f"m/library/debian@{digest}"]}
     # A repository digest alone may be that of an index for many platforms.
-    assert common.manifest_of(pulled) is None
-    assert common.manifest_of(pulled | {"RepoTags": [f"envbuild.local/base:{HEX}"]}) == digest
+    assert fetch.manifest_of(pulled) is None
+    assert fetch.manifest_of(pulled | {"RepoTags": [f"envbuild.local/base:{HEX}"]}) == digest
     store = {"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": digest}
-    assert common.manifest_of({"Descriptor": store}) == digest
+    assert fetch.manifest_of({"Descriptor": store}) == digest
     index = {"mediaType": "application/vnd.oci.image.index.v1+json", "digest": digest}
-    assert common.manifest_of({"Descriptor": index}) is None
+    assert fetch.manifest_of({"Descriptor": index}) is None
 
 
 def _saved(*members: tuple[str, object]) -> Iterator[bytes]:
@@ -126,10 +126,10 @@ def test_the_config_digest_is_read_from_the_saved_image() -> None:
     manifest = {"config": {"digest": "sha256:c0"}}
     layer = (f"blobs/sha256/{'1' * 64}", b"x" * 5000)
     chunks = _saved(layer, (f"blobs/sha256/{HEX}", manifest), layer)
-    assert common.saved_config(chunks, f"sha256:{HEX}") == "sha256:c0"
+    assert fetch.saved_config(chunks, f"sha256:{HEX}") == "sha256:c0"
     assert next(chunks, None) is not None, "read no further than needed"
     index = _saved((f"blobs/sha256/{HEX}", {"manifests": []}), layer,
                    ("manifest.json", [{"Config": "blobs/sha256/c1"}]))  # fmt: skip
-    assert common.saved_config(index, f"sha256:{HEX}") == "sha256:c1"
+    assert fetch.saved_config(index, f"sha256:{HEX}") == "sha256:c1"
     with pytest.raises(MachineError, match="holds no manifest"):
-        common.saved_config(_saved(layer), f"sha256:{HEX}")
+        fetch.saved_config(_saved(layer), f"sha256:{HEX}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.engines import common, names, staging
+from envbuild.engines import names, owner, staging
 from envbuild.engines.base import Engine, Mount, RunSpec
 from envbuild.errors import BuildError, MachineError
 from envbuild.io.net import Net
@@ -226,7 +226,7 @@ def test_an_endless_stream_is_cut(engine: Engine, built: str) -> None:
 
 def _containers(engine: Engine) -> str:
     """Containers that this process left; others may test on the same daemon."""
-    own = f"label={common.OWNER}={common.owner()}"
+    own = f"label={owner.LABEL}={owner.owner()}"
     argv = [str(engine.probe().cli), "ps", "--all", "--quiet", "--filter", own]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
