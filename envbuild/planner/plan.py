@@ -74,7 +74,8 @@ def _planned(table: Table, target: Target, choice: Choice) -> Plan:
         outcome=outcome(findings),
         cc=cc,
         where=target.where,
-        cuda=place.release,
+        # Wheels are released with a fourth part at times, which no other name of a toolkit has.
+        cuda=".".join(place.release.split(".")[:3]),
         toolkit_source=place.source,
         image=compose.image(table, target, place),
         layout=compose.layout(target, place, disable),

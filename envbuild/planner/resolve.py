@@ -114,11 +114,15 @@ class _Resolver:
         arch = self._arch(arch_text, cards, text)
         if text == "jetson":
             row = self._l4t(l4t, cards)
-            self._note("platform", row.platform, "flag" if self.request.platform else "cc")
+            named = self.request.platform or self.request.l4t
+            self._note("platform", row.platform, "flag" if named else "cc")
             return row.platform, arch, row.l4t
         if text == "wsl2":
+            self._note("platform", "wsl2", "flag" if self.request.platform else self.seen)
             return "wsl2", arch, None
-        return ("sbsa" if arch == "aarch64" else "linux"), arch, None
+        platform: Platform = "sbsa" if arch == "aarch64" else "linux"
+        self._note("platform", platform, "flag" if self.request.platform else "default")
+        return platform, arch, None
 
     def _arch(self, text: str | None, cards: tuple[Card, ...], platform: str | None) -> str:
         if text is not None:

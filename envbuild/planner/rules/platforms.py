@@ -111,7 +111,7 @@ def jetson(table: Table, place: Place, target: Target) -> Finding | None:
     if lacking:
         says = f"L4T {row.l4t} is not for cc {lacking[0]}, but for {', '.join(row.cc)}"
     elif row.platform == "jetson-l4t" and place.row is not row:
-        says = f"L4T {row.l4t} holds CUDA {row.cuda} and runs no other"
+        says = f"the CUDA of L4T {row.l4t} is {row.cuda}, and a plan for it takes no other"
         if row.image is None:
             says += "; no image of it is in these matrices (--where host takes what is installed)"
     elif row.platform == "jetson-sbsa" and here:
