@@ -102,6 +102,8 @@ class Capability(Row):
         features: names of `features.yaml` that its plain target has.
         cpu: the only CPU architecture it comes with, None = it is a card for any.
         ptx_jit: its last driver can compile the PTX of the newest toolkit that knows it.
+        wsl: what the vendor says of it inside WSL 2.
+        last_toolkit: its last toolkit, where that is older than these matrices.
     """
 
     cc: str
@@ -115,6 +117,8 @@ class Capability(Row):
     features: tuple[str, ...] = ()
     cpu: Arch | None = None
     ptx_jit: bool = True
+    wsl: Literal["yes", "unsupported", "no"] = "yes"
+    last_toolkit: str | None = None
 
 
 class Feature(Row):
@@ -141,6 +145,7 @@ class Product(Row):
         by_die: (die, cc) pairs where one name is several chips.
         tensor_cores: None = follows from the cc.
         forward_compat: on the vendor's forward-compatibility list.
+        cpu, module: where the product is narrower than its cc (Grace superchips).
     """
 
     name: str
@@ -153,6 +158,8 @@ class Product(Row):
     tensor_cores: bool | None = None
     first_driver: str | None = None
     forward_compat: bool | None = None
+    cpu: Arch | None = None
+    module: Literal["open", "proprietary"] | None = None
 
 
 class Die(Row):
@@ -299,6 +306,7 @@ class PackageRule(Row):
         cuda_min, cuda_max: toolkits it serves (prefix comparison).
         needs_jit: it emits PTX that the driver must compile.
         needs_compiler: it calls a C compiler at run time.
+        pythons: interpreters that ``version`` has wheels for, where known.
     """
 
     name: str
@@ -311,6 +319,7 @@ class PackageRule(Row):
     cuda_max: str | None = None
     needs_jit: bool = False
     needs_compiler: bool = False
+    pythons: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
 
 
