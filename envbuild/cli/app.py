@@ -64,7 +64,7 @@ def _version(wanted: bool) -> None:
         from envbuild import __version__
         from envbuild.matrix.load import load
 
-        print(f"envbuild {__version__}, matrices of {load().date}")
+        show.result(f"envbuild {__version__}, matrices of {load().date}")
         raise typer.Exit
 
 
@@ -102,6 +102,7 @@ def run(argv: Sequence[str]) -> int:
     own = argv[: argv.index("--")] if "--" in argv else argv
     debug = "--debug" in own
     _signals.clear()
+    show.open_streams()
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         # A scheduler's or a closed terminal's end is as clean as Ctrl-C.
         if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
@@ -109,7 +110,7 @@ def run(argv: Sequence[str]) -> int:
     try:
         command = typer.main.get_command(build_app())
         result = command.main(args=list(argv), prog_name="envbuild", standalone_mode=False)
-        sys.stdout.flush()
+        show.put("", sys.stdout)
     except EnvbuildError as e:
         if debug:
             raise
@@ -117,9 +118,8 @@ def run(argv: Sequence[str]) -> int:
         return e.exit_code
     except (KeyboardInterrupt, typer.Abort):
         result = 130
-    except BrokenPipeError:
-        # The reader went away (`| head`); Python would complain once more while closing.
-        sys.stderr.close()
+    except SystemExit:
+        # Typer met a reader that went away, while it wrote its help; results are `show.put`'s.
         return 0
     except typer.Exit as e:
         return e.exit_code

@@ -63,8 +63,8 @@ def command(
                 fixed = build.locked(space, plan, wanted, maker, lock)
             context = build.rendered(plan, fixed, None if dry_run else space)
         if dry_run:
-            for step in maker.build_steps(context, tag or name, wanted, target):
-                show.step(step)
+            found = maker.build_steps(context, tag or name, wanted, target)
+            show.steps(found, as_json=output.json)
             return 0
         image = build.built(space, context, tag or name, wanted, maker, target=target)
     _show(image, as_json=output.json)

@@ -160,11 +160,10 @@ class OutputFlags(Value):
 
     json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Results and errors only.")] = False
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show what is run and asked, too.")
+    ] = False
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False
-
-    def __post_init__(self) -> None:
-        show.configure(quiet=self.quiet)
 
 
 _GROUPS = (RequestFlags, NetFlags, OutputFlags)
@@ -198,7 +197,9 @@ def expand(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapper(**values: object) -> object:
         for name, group in groups.items():
-            values[name] = group(**{flag: values.pop(flag) for flag in fields(group())})
+            values[name] = flags = group(**{flag: values.pop(flag) for flag in fields(group())})
+            if isinstance(flags, OutputFlags):
+                show.configure(quiet=flags.quiet, verbose=flags.verbose)
         return function(**values)
 
     parameters = plain + shared

@@ -1,20 +1,67 @@
 """What people see: results on stdout, everything else on stderr."""
 
+import errno
 import os
 import sys
+from collections.abc import Sequence
 from typing import TextIO
 
-from envbuild.errors import EnvbuildError
+from envbuild.errors import EnvbuildError, MachineError
 from envbuild.values.finding import Step
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _quiet = False
 
 
-def configure(*, quiet: bool) -> None:
-    """Silence notes (``-q``); errors are always shown."""
+def configure(*, quiet: bool, verbose: bool = False) -> None:
+    """Silence notes (``-q``), or say more (``-v``); errors are always shown."""
+    from envbuild.io import trace
+
     global _quiet  # noqa: PLW0603
     _quiet = quiet
+    trace.to(_detail if verbose else None)
+
+
+def open_streams() -> None:
+    """Give each closed stream /dev/null, and let no character of ours end a command.
+
+    A descriptor left closed would be taken by the next file that is opened.
+    """
+    for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            _to_nowhere(fd)
+            setattr(sys, name, open(fd, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+        elif mode == "w" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _to_nowhere(fd: int) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    if nowhere != fd:
+        os.dup2(nowhere, fd)
+        os.close(nowhere)
+
+
+def put(text: str | bytes, stream: TextIO) -> None:
+    """Write all of it now; a reader that went away (``| head``) ends neither work nor exit code.
+
+    Raises:
+        MachineError: the disk behind standard output is full.
+    """
+    try:
+        if isinstance(text, bytes):
+            stream.flush()
+            stream.buffer.write(text)
+            stream.buffer.flush()
+        else:
+            stream.write(text)
+            stream.flush()
+    except OSError as e:
+        _to_nowhere(stream.fileno())
+        if stream is sys.stdout and e.errno not in {errno.EPIPE, errno.EINVAL}:  # Windows: EINVAL
+            what = f"the output cannot be written: {e.strerror}"
+            raise MachineError(what, fix="free some space, or send it elsewhere") from e
 
 
 def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
@@ -32,37 +79,48 @@ def clean(text: str) -> str:
 
 def result(text: str) -> None:
     """A result, on stdout."""
-    print(text)
+    put(f"{text}\n", sys.stdout)
 
 
 def step(one: Step) -> None:
     """A step of a dry run: the command as a shell reads it, with its reason as a comment."""
     import shlex
 
-    print(f"# {clean(one.why)}")
-    print(shlex.join(one.argv) if one.argv else f"# {clean(one.text)}")
+    result(f"# {clean(one.why)}")
+    result(clean(shlex.join(one.argv) if one.argv else f"# {one.text}"))
+
+
+def steps(all_: Sequence[Step], *, as_json: bool) -> None:
+    """The steps of a dry run: for people to copy, or as a list."""
+    if as_json:
+        json(all_)
+        return
+    for one in all_:
+        step(one)
 
 
 def json(value: object) -> None:
     """A value as JSON, on stdout."""
     from envbuild.values.codec import dump
 
-    sys.stdout.flush()
-    sys.stdout.buffer.write(dump(value))
-    sys.stdout.buffer.flush()
+    put(dump(value), sys.stdout)
 
 
 def note(text: str) -> None:
     """Progress or a remark, on stderr; silent with ``-q``."""
     if not _quiet:
-        print(clean(text), file=sys.stderr, flush=True)
+        put(f"{clean(text)}\n", sys.stderr)
+
+
+def _detail(text: str) -> None:
+    put(paint(clean(f"  {text}"), "dim", sys.stderr) + "\n", sys.stderr)
 
 
 def warn(text: str) -> None:
     """A warning, on stderr."""
-    print(paint("warning ", "yellow", sys.stderr) + clean(text), file=sys.stderr, flush=True)
+    put(paint("warning ", "yellow", sys.stderr) + f"{clean(text)}\n", sys.stderr)
 
 
 def error(e: EnvbuildError) -> None:
     """An error: what, why, what to do."""
-    print(paint("error ", "red", sys.stderr) + clean(str(e)), file=sys.stderr, flush=True)
+    put(paint("error ", "red", sys.stderr) + f"{clean(str(e))}\n", sys.stderr)

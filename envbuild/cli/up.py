@@ -47,6 +47,7 @@ def command(
     from envbuild.engines.find import find
     from envbuild.host.detect import this_machine
     from envbuild.io.workspace import Workspace
+    from envbuild.values.finding import Step
 
     wanted, space = net.net(), Workspace()
     plan = plan_from(source, _with_fallback(request, source, or_cc))
@@ -57,9 +58,10 @@ def command(
     name = tag or build.tag_of(plan, target)
     if dry_run:
         context = build.rendered(plan, build.known_lock(space, plan), None)
-        for step in found.engine.build_steps(context, name, wanted, target):
-            show.step(step)
-        show.result(f"envbuild certify {name} --require {','.join(policy.suites)}")
+        named = () if found.engine.name == "local" else (name,)
+        argv = ("envbuild", "certify", *named, "--require", ",".join(policy.suites))
+        built = found.engine.build_steps(context, name, wanted, target)
+        show.steps([*built, Step(why=f"certify it: {policy.why}", argv=argv)], as_json=output.json)
         return 0
     with space.held():
         started = time.monotonic()

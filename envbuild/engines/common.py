@@ -22,7 +22,8 @@ UNCONFINED = ("--security-opt", "label=disable")
 
 def show_progress(line: str) -> None:
     """The engine's own progress, as it comes, on stderr."""
-    print(line, file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # nobody reads it, or the disk behind it is full
+        print(line, file=sys.stderr, flush=True)
 
 
 def gpu_flags(engine: str, access: str, devices: Sequence[str] = ()) -> tuple[str, ...]:

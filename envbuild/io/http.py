@@ -9,6 +9,7 @@ import requests
 from requests import exceptions
 
 from envbuild.errors import EnvbuildError, InputError, MachineError
+from envbuild.io import trace
 from envbuild.io.net import Net, ca_bundle
 
 #: Seconds to connect, and to wait for the next bytes.
@@ -55,6 +56,7 @@ def get(
     options = {"timeout": TIMEOUT, "verify": ca_bundle(net) or True} | options
     turn = 1
     while True:
+        trace.say(f"GET {_host(url)}{urlsplit(url).path}" + (f", try {turn}" if turn > 1 else ""))
         try:
             response = _session().get(url, **options)
         except (exceptions.RequestException, OSError) as e:
@@ -96,8 +98,11 @@ def _no_answer(url: str, e: Exception) -> EnvbuildError:
 
 
 def _cause(e: Exception) -> str:
-    # The text of urllib3 begins with the repr of its own objects.
-    return str(e).rpartition("): ")[2].rstrip("\")'")
+    # The text of urllib3 is wrapped in the repr of its own objects.
+    said = str(e).rpartition("): ")[2]
+    while said.endswith((")", '"', "'")) and (said[-1] != ")" or said.count("(") < said.count(")")):
+        said = said[:-1]
+    return said
 
 
 def _refused(url: str, response: requests.Response) -> MachineError:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import shlex
 import signal
 import subprocess
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, NamedTuple
 
 from envbuild.errors import MachineError
+from envbuild.io import trace
 
 _LINES = 10_000
 
@@ -133,6 +135,7 @@ def run(
         MachineError: the program cannot be started.
     """
     start = time.monotonic()
+    trace.say(f"$ {shlex.join(argv)}")
     try:
         process = subprocess.Popen(
             list(argv),
@@ -195,6 +198,7 @@ def stream(
         MachineError: the program cannot be started.
     """
     start = time.monotonic()
+    trace.say(f"$ {shlex.join(argv)}")
     try:
         process = subprocess.Popen(
             list(argv),

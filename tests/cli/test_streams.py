@@ -1,0 +1,84 @@
+"""Streams as shells and schedulers give them: closed, full, cut, without Unicode."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+PLAN = ("plan", "--cc", "6.1")
+
+
+def shell(redirections: str, *argv: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """``envbuild ARGV`` with the redirections of a shell line; ``$?`` of it is the exit code."""
+    script = f'"$0" -m envbuild "$@" {redirections}'
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", script, sys.executable, *argv],
+        capture_output=True,
+        text=True,
+        env=os.environ | env,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("argv", [PLAN, (*PLAN, "--json"), ("--help",), ("--version",)])
+@pytest.mark.parametrize("redirections", [">&-", ">&- 2>&- <&-", "| true", "2>&1 | head -c 1"])
+def test_no_reader_is_no_error(argv: tuple[str, ...], redirections: str) -> None:
+    done = shell(redirections, *argv)
+    assert done.returncode == 0
+    assert not done.stderr
+
+
+def test_an_exit_code_outlives_the_reader() -> None:
+    assert shell("2>&1 | true", "plan", "--cc", "99").returncode == 2
+    assert shell("| true", "plan", "--cc", "6.1", "--cuda", "13").returncode == 3
+
+
+@pytest.mark.parametrize("argv", [PLAN, (*PLAN, "--json")])
+def test_a_full_disk_behind_the_result_is_exit_4(argv: tuple[str, ...]) -> None:
+    done = shell("> /dev/full", *argv)
+    assert done.returncode == 4
+    assert "No space left" in done.stderr
+
+
+def test_a_full_disk_behind_the_notes_costs_the_notes_alone() -> None:
+    assert shell("2> /dev/full", *PLAN).returncode == 0
+    assert shell("2> /dev/full", "nonsense").returncode == 2
+
+
+def test_a_terminal_without_unicode_gets_the_rest() -> None:
+    done = shell("", *PLAN, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert done.stdout.startswith("ok  CUDA 12.9")
+
+
+def test_standard_input_that_is_closed_is_empty() -> None:
+    done = shell("<&-", "lock", "-")
+    assert done.returncode == 2
+    assert "is not JSON" in done.stderr
+
+
+@pytest.mark.parametrize(("flag", "said"), [("-v", True), ("-q", False), ("--json", False)])
+def test_verbose_shows_what_is_asked(flag: str, said: bool) -> None:
+    argv = ("lock", "--cc", "9.0", "--toolkit-source", "wheels", "--registry-mirror", "127.0.0.1:9")
+    done = shell("", *argv, flag, ENVBUILD_PROBE_TIMEOUT="20")
+    assert done.returncode == 4
+    assert ("GET 127.0.0.1:9/v2/library/" in done.stderr) == said
+    assert "$ " not in done.stdout
+
+
+def test_quiet_leaves_results_and_errors() -> None:
+    argv = ("build", "--cc", "9.0", "--toolkit-source", "wheels", "--engine", "local", "--dry-run")
+    assert "engine " in shell("", *argv).stderr
+    done = shell("", *argv, "-q")
+    assert done.returncode == 0
+    assert done.stdout
+    assert not done.stderr
+
+
+@pytest.mark.parametrize("command", ["build", "up"])
+def test_a_dry_run_for_programs_is_json(command: str) -> None:
+    argv = (command, "--cc", "9.0", "--toolkit-source", "wheels", "--engine", "local", "--dry-run")
+    steps = json.loads(shell("", *argv, "--json").stdout)
+    assert all(step["why"] and (step.get("argv") or step.get("text")) for step in steps)
