@@ -28,7 +28,13 @@ def plan_from(source: str | None, flags: RequestFlags) -> Plan:
     if source is None or Path(source).suffix in _YAML:
         from envbuild.cli.plan import planned
 
-        made: Plan | Fleet = planned(flags if source is None else _over(_read(source), flags))
+        try:
+            made: Plan | Fleet = planned(flags if source is None else _over(_read(source), flags))
+        except InputError as e:
+            if source is None or source in e.what:
+                raise
+            what = f"{source}: {e.what}"
+            raise InputError(what, why=e.why, fix=e.fix) from e
     else:
         if flags != RequestFlags():
             what = f"{source} is a finished plan, and request flags would change it"
@@ -48,6 +54,9 @@ def _load(data: bytes, name: str) -> Plan | Fleet:
     if plan.outcome == "refuse":
         from envbuild.planner.refusal import no_plan
 
+        if all(finding.severity != "error" for finding in plan.findings):
+            what = f"{name} is a refused plan that does not say why"
+            raise InputError(what, fix="plan again: envbuild plan")
         raise no_plan(plan)
     return plan
 
@@ -70,6 +79,9 @@ def _read(path: str) -> RequestFlags:
     text = files.read(path)
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except RecursionError as e:
+        what = f"{path} is nested too deeply"
+        raise InputError(what, fix="write `flag: value` lines, for example `cc: 6.1`") from e
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else path
@@ -83,6 +95,8 @@ def _read(path: str) -> RequestFlags:
     names = {name.rstrip("_").replace("_", "-"): name for name in hints}
     values: dict[str, Any] = {}
     for key, node in root.value:
+        if not isinstance(key, yaml.ScalarNode):
+            _wrong(path, key, "has a key that is no name", "write `flag: value` lines")
         name = names.get(str(key.value).replace("_", "-"))
         if name is None:
             near = difflib.get_close_matches(str(key.value), names, 1)

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from envbuild.errors import InputError, MachineError, StaleError
 from envbuild.io import pip, proc
 from envbuild.io.net import Net
+from envbuild.render import quote
 from envbuild.values.codec import Pairs, replace
 from envbuild.values.lock import Wheel
 
@@ -34,6 +35,7 @@ def check_fit(wheels: tuple[Wheel, ...]) -> None:
         except InvalidWheelFilename as e:
             what = f"the lock names {wheel.file!r}, which is no wheel"
             raise InputError(what, fix="make the lock again: envbuild lock") from e
+        quote.requirement(f"{wheel.name}=={wheel.version}")
         if PurePosixPath(wheel.file).name != wheel.file or here.isdisjoint(tags):
             what = f"{wheel.file} is not for this machine and Python"
             raise InputError(what, fix="make the lock on this machine: envbuild lock")

@@ -2,15 +2,18 @@
 
 import functools
 import time
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import msgspec
 import requests
 from requests import exceptions
 
 from envbuild.errors import EnvbuildError, InputError, MachineError
 from envbuild.io import trace
 from envbuild.io.net import Net, ca_bundle
+
+T = TypeVar("T")
 
 #: Seconds to connect, and to wait for the next bytes.
 TIMEOUT = (10.0, 60.0)
@@ -59,7 +62,7 @@ def get(
         trace.say(f"GET {_host(url)}{urlsplit(url).path}" + (f", try {turn}" if turn > 1 else ""))
         try:
             response = _session().get(url, **options)
-        except (exceptions.RequestException, OSError) as e:
+        except (exceptions.RequestException, OSError, ValueError) as e:
             if turn == _TRIES or not _passing(e):
                 raise _no_answer(url, e) from e
         else:
@@ -70,6 +73,25 @@ def get(
             response.close()
         time.sleep(turn)
         turn += 1
+
+
+def decoded(response: requests.Response, kind: type[T], name: str) -> T:
+    """The JSON of an answer as a value; a server may send anything.
+
+    Args:
+        response: from `get`.
+        kind: a struct; what it does not name is passed over.
+        name: what it should have been, with its article.
+
+    Raises:
+        MachineError: it is something else.
+    """
+    try:
+        return msgspec.json.decode(response.content, type=kind)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
+        what = f"{_host(response.url)}{urlsplit(response.url).path} is not {name}"
+        fix = "check that the address leads where it should, not to a login page"
+        raise MachineError(what, why=str(e), fix=fix) from e
 
 
 def _host(url: str) -> str:
@@ -88,7 +110,7 @@ def _passing(e: Exception) -> bool:
 
 def _no_answer(url: str, e: Exception) -> EnvbuildError:
     if isinstance(e, ValueError):
-        what = f"{url!r} is not an address"
+        what = f"{_host(url)!r} is not a host that can be asked"
         return InputError(what, fix="give http://... or https://...")
     if isinstance(e, exceptions.SSLError):
         what = f"{_host(url)} shows a certificate that is not trusted here"

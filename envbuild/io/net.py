@@ -1,10 +1,16 @@
 """How this machine reaches the world. Nothing of it is ever stored in a plan, lock or image."""
 
 import os
+import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from envbuild.errors import InputError
 from envbuild.values.codec import Value
+
+_REGISTRY = re.compile(
+    r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)(:\d{1,5})?(/[a-z0-9._/-]*)?"
+)
 
 
 class Net(Value):
@@ -44,19 +50,30 @@ def checked(net: Net) -> Net:
             what = f"--ca-cert {net.ca_cert} holds no PEM certificate"
             raise InputError(what, fix="give the CA bundle in PEM form")
     for flag, url in (("--apt-mirror", net.apt_mirror), ("--index-url", net.index_url)):
-        if url is not None and (
-            not url.startswith(("http://", "https://", "file://"))
-            or any(c.isspace() or ord(c) < 32 or c in "\"'`$\\;<>|" for c in url)
-        ):
-            what = f"{flag} {url!r} is not an address"
+        if url is not None and not _is_address(url):
+            what = f"{flag} {without_password(url)!r} is not an address"
             raise InputError(what, fix="give http://... or https://...")
     mirror = net.registry_mirror
-    if mirror is not None and (
-        not mirror or not all(c.isalnum() or c in ".-_:/[]" for c in mirror) or "://" in mirror
-    ):
+    if mirror is not None and _REGISTRY.fullmatch(mirror) is None:
         what = f"--registry-mirror {mirror!r} is not a registry"
         raise InputError(what, fix="give host[:port][/prefix], without a scheme")
     return net
+
+
+def _is_address(url: str) -> bool:
+    if any(c.isspace() or not c.isprintable() or c in "\"'`$\\;<>|" for c in url):
+        return False
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # not a number, or too large: ValueError
+    except ValueError:
+        return False
+    return (parts.scheme in {"http", "https"} and bool(parts.hostname)) or parts.scheme == "file"
+
+
+def without_password(text: str) -> str:
+    """A text in which the passwords of addresses are stars: for screens and logs."""
+    return re.sub(r"(?<=://)([^/@\s:]*):[^/@\s]*(?=@)", r"\1:****", text)
 
 
 def ca_bundle(net: Net) -> str | None:

@@ -2,12 +2,12 @@
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
 import requests
 
 from envbuild.errors import InputError, MachineError, StaleError
@@ -26,6 +26,36 @@ _REFERENCE = re.compile(
 )
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 _LOCAL = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
+
+
+_Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
+class _Platform(msgspec.Struct):
+    os: str = ""
+    architecture: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.os}/{self.architecture}"
+
+
+class _Descriptor(msgspec.Struct, rename="camel"):
+    digest: _Digest
+    media_type: str = ""
+    platform: _Platform | None = None
+
+
+class _Document(msgspec.Struct):
+    """An index (``manifests``) or a manifest of one platform."""
+
+    manifests: tuple[_Descriptor, ...] | None = None
+    config: _Descriptor | None = None
+    layers: tuple[_Descriptor, ...] | None = None
+
+
+class _Token(msgspec.Struct):
+    token: str = ""
+    access_token: str = ""
 
 
 class Reference(NamedTuple):
@@ -83,13 +113,14 @@ def resolve(ref: str, platform: str, net: Net) -> Manifest:
     """
     wanted = at_mirror(parse(ref), net)
     document, digest = _manifest(wanted, net)
-    if "manifests" in document:
-        digest = _choose(document, platform, ref)
+    if document.manifests is not None:
+        digest = _choose(document.manifests, platform, ref)
         document, digest = _manifest(wanted._replace(digest=digest), net)
     else:
         _check_platform(wanted, document, platform, net)
-    layers = tuple((entry["mediaType"], entry["digest"]) for entry in document["layers"])
-    return Manifest(wanted, digest, document["config"]["digest"], layers)
+    config, found = _parts(document, wanted)
+    layers = tuple((layer.media_type, layer.digest) for layer in found)
+    return Manifest(wanted, digest, config.digest, layers)
 
 
 def blob(reference: Reference, digest: str, net: Net) -> Iterator[bytes]:
@@ -111,20 +142,27 @@ def blob(reference: Reference, digest: str, net: Net) -> Iterator[bytes]:
     _compare(digest, seen.hexdigest(), reference)
 
 
-def _manifest(reference: Reference, net: Net) -> tuple[dict[str, Any], str]:
+def _manifest(reference: Reference, net: Net) -> tuple[_Document, str]:
     name = reference.digest or reference.tag
     accept = ", ".join(_INDEXES + _MANIFESTS)
     response = _get(reference, f"manifests/{name}", net, headers={"Accept": accept})
     seen = hashlib.sha256(response.content).hexdigest()
     _compare(reference.digest or f"sha256:{seen}", seen, reference)
-    try:
-        document = json.loads(response.content)
-        if "manifests" in document or (document["config"]["digest"] and document["layers"]):
-            return document, f"sha256:{seen}"
-    except (ValueError, TypeError, KeyError):
-        pass
-    what = f"{reference.registry}/{reference.repository}:{name} is not an image manifest"
-    raise MachineError(what, fix="check the registry; schema 1 images are not supported")
+    document = http.decoded(response, _Document, "an image manifest")
+    if document.manifests is None:
+        _parts(document, reference)
+    return document, f"sha256:{seen}"
+
+
+def _parts(
+    document: _Document, reference: Reference
+) -> tuple[_Descriptor, tuple[_Descriptor, ...]]:
+    """Config and layers of a platform's manifest."""
+    if document.config is None or document.layers is None:
+        name = reference.digest or reference.tag
+        what = f"{reference.registry}/{reference.repository}:{name} is not an image manifest"
+        raise MachineError(what, fix="check the registry; schema 1 images are not supported")
+    return document.config, document.layers
 
 
 def _compare(digest: str, seen: str, reference: Reference) -> None:
@@ -135,23 +173,21 @@ def _compare(digest: str, seen: str, reference: Reference) -> None:
         )
 
 
-def _choose(index: dict[str, Any], platform: str, ref: str) -> str:
+def _choose(listed: tuple[_Descriptor, ...], platform: str, ref: str) -> str:
     """The digest of the platform's manifest in an index; attestations are of no platform."""
-    found = {
-        f"{p.get('os')}/{p.get('architecture')}": str(entry["digest"])
-        for entry in reversed(index["manifests"])
-        if (p := entry.get("platform"))
-    }
+    found = {str(entry.platform): entry.digest for entry in reversed(listed) if entry.platform}
     if platform not in found:
         raise _other_platform(ref, platform, ", ".join(sorted(found)))
     return found[platform]
 
 
-def _check_platform(
-    reference: Reference, document: dict[str, Any], platform: str, net: Net
-) -> None:
-    config = json.loads(b"".join(blob(reference, document["config"]["digest"], net)))
-    has = f"{config.get('os')}/{config.get('architecture')}"
+def _check_platform(reference: Reference, document: _Document, platform: str, net: Net) -> None:
+    config, _ = _parts(document, reference)
+    data = b"".join(blob(reference, config.digest, net))
+    try:
+        has = str(msgspec.json.decode(data, type=_Platform))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        has = "a config that cannot be read"
     if has != platform:
         name = f"{reference.repository}:{reference.tag}"
         raise _other_platform(name, platform, has)
@@ -195,8 +231,11 @@ def _login(challenge: str, reference: Reference, net: Net) -> dict[str, str]:
     if scheme.lower() == "bearer" and realm and safe:
         scope = f"repository:{reference.repository}:pull"
         query = {"service": fields.get("service", ""), "scope": scope}
-        answer = http.get(realm, net, params=query, auth=account).json()
-        return {"Authorization": f"Bearer {answer.get('token') or answer.get('access_token')}"}
+        response = http.get(realm, net, params=query, auth=account)
+        answer = http.decoded(response, _Token, "a registry's token")
+        token = answer.token or answer.access_token
+        if token.isascii() and token.isprintable():
+            return {"Authorization": f"Bearer {token}"}
     what = f"{reference.registry} wants a login for {reference.repository}"
     raise MachineError(what, fix=f"docker login {reference.registry}, or use another mirror")
 

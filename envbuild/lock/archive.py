@@ -5,6 +5,7 @@ import re
 from envbuild.errors import MachineError
 from envbuild.io import http
 from envbuild.io.net import Net
+from envbuild.render import quote
 
 _ONE_LINE = re.compile(r"deb\s+(?:\[[^]]*\]\s+)?\S+\s+(\S+)\s+(\S.*)")
 
@@ -30,7 +31,8 @@ def index(text: str) -> tuple[str, ...]:
 
 def sources(lines: tuple[str, ...], mirror: str) -> str:
     """A ``sources.list`` that takes these ``suite component ...`` lines from one mirror."""
-    return "".join(f"deb {_address(line.split()[0], mirror)} {line}\n" for line in lines)
+    safe = [quote.suite(line) for line in lines]
+    return "".join(f"deb {_address(line.split()[0], mirror)} {line}\n" for line in safe)
 
 
 def served(lines: tuple[str, ...], mirror: str, net: Net) -> tuple[str, ...]:

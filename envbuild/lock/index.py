@@ -4,6 +4,8 @@ import html.parser
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+import msgspec
+
 from envbuild.io import http
 from envbuild.io.net import Net
 
@@ -17,6 +19,15 @@ class IndexFile(NamedTuple):
     sha256: str
 
 
+class _Entry(msgspec.Struct):
+    filename: str
+    hashes: dict[str, str] = {}
+
+
+class _Page(msgspec.Struct):
+    files: tuple[_Entry, ...]
+
+
 def files(url: str, project: str, net: Net) -> tuple[IndexFile, ...]:
     """The files of a project that have a sha256; none where the index does not know it.
 
@@ -26,17 +37,18 @@ def files(url: str, project: str, net: Net) -> tuple[IndexFile, ...]:
         net: CA.
 
     Raises:
-        MachineError: the index does not answer.
+        MachineError: the index does not answer, or with something else.
     """
     page = f"{url.rstrip('/')}/{project}/"
     response = http.get(page, net, allow=(404,), headers={"Accept": _ACCEPT})
     if response.status_code == 404:
         return ()
     if "json" in response.headers.get("Content-Type", ""):
+        listed = http.decoded(response, _Page, "a page of a package index").files
         return tuple(
-            IndexFile(entry["filename"], entry["hashes"]["sha256"])
-            for entry in response.json()["files"]
-            if entry["hashes"].get("sha256")
+            IndexFile(entry.filename, digest)
+            for entry in listed
+            if (digest := entry.hashes.get("sha256"))
         )
     reader = _Anchors()
     reader.feed(response.text)

@@ -30,8 +30,8 @@ def lock_wheels(plan: Plan, net: Net) -> tuple[Wheel, ...]:
         raise InputError(
             "the plan has packages but names no Python", fix="use a plan that envbuild wrote"
         )
-    glibc = int((plan.image.glibc or _OLDEST_GLIBC).split(".")[1])
-    target = Target(quote.version(plan.python), plan.arch, glibc)
+    glibc = int(quote.minor(plan.image.glibc or _OLDEST_GLIBC).split(".")[1])
+    target = Target(quote.minor(plan.python), plan.arch, glibc)
     extra = None
     if plan.torch and plan.torch.index_url:
         extra = (plan.torch.index, quote.url(plan.torch.index_url))
@@ -45,7 +45,7 @@ def lock_wheels(plan: Plan, net: Net) -> tuple[Wheel, ...]:
 
 def _ranks(target: Target) -> dict[Tag, int]:
     """Tags that the target takes, the better the lower."""
-    major, minor = (int(part) for part in target.python.split(".")[:2])
+    major, minor = (int(part) for part in target.python.split("."))
     name = f"cp{major}{minor}"
     tags = [
         *cpython_tags((major, minor), abis=[name], platforms=target.platforms),

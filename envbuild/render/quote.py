@@ -12,14 +12,16 @@ _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,\[\]=<>!~+* -]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)*")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:_-]*")
+_MINOR = re.compile(r"\d\.\d{1,2}")
+_SUITE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*( [a-z0-9][a-z0-9._/-]*)+")
 _PROVIDES = re.compile(r"[a-z0-9][A-Za-z0-9+.-]*( \(= [A-Za-z0-9.+~:-]+\))?")
 _URL = re.compile(r"https?://[A-Za-z0-9._~:/%-]+")
 
 
 def _matches(pattern: re.Pattern[str], kind: str, text: str) -> str:
     if pattern.fullmatch(text) is None:
-        what = f"{text!r} in the plan cannot be {kind}"
-        raise InputError(what, fix="use a plan that envbuild wrote")
+        what = f"{text!r} in the plan or its lock cannot be {kind}"
+        raise InputError(what, fix="use what envbuild wrote")
     return text
 
 
@@ -51,6 +53,16 @@ def folder(text: str) -> str:
 def version(text: str) -> str:
     """A version; InputError for anything else."""
     return _matches(_VERSION, "a version", text)
+
+
+def minor(text: str) -> str:
+    """Two numbers, as of a Python or a C library (``3.11``); InputError for anything else."""
+    return _matches(_MINOR, "a version like 3.11", text)
+
+
+def suite(text: str) -> str:
+    """A ``suite component ...`` line of an archive; InputError for anything else."""
+    return _matches(_SUITE, "a suite and its components", text)
 
 
 def component(text: str) -> str:

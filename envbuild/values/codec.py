@@ -130,6 +130,9 @@ def load(kind: type[T], data: bytes, name: str) -> T:
         raise InputError(
             what, fix=f"envbuild writes these files; compare with {_maker(kind)}"
         ) from e
+    except RecursionError as e:
+        what = f"{name} is nested too deeply"
+        raise InputError(what, fix=f"compare with {_maker(kind)}") from e
     except (msgspec.DecodeError, UnicodeDecodeError) as e:
         import json
 

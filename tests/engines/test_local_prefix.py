@@ -268,6 +268,16 @@ def test_a_wheel_for_another_machine_or_of_no_name_is_refused(file: str) -> None
         wheels.check_fit((good, replace(good, file=file)))
 
 
+def test_a_wheel_of_a_lock_is_never_more_than_one_requirement() -> None:
+    for change in (
+        {"name": "x\n--index-url http://evil/"},
+        {"version": "1 -r /etc/passwd"},
+        {"name": "-e ."},
+    ):
+        with pytest.raises(InputError):
+            wheels.check_fit((replace(MADE[0].wheel, **change),))
+
+
 def test_room_is_checked_before_anything_is_fetched(tmp_path: Path) -> None:
     prefix.check_room(tmp_path, 1)
     with serving(MADE) as index, pytest.raises(MachineError, match="MiB free"):

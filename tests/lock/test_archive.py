@@ -2,7 +2,7 @@
 
 import pytest
 
-from envbuild.errors import MachineError
+from envbuild.errors import InputError, MachineError
 from envbuild.io.net import Net
 from envbuild.lock import archive
 from tests.lock.server import Server
@@ -53,6 +53,14 @@ def test_debians_security_updates_lie_beside_the_archive() -> None:
     )
     ubuntu = archive.sources(("noble-security main",), "http://m.example/ubuntu")
     assert ubuntu == "deb http://m.example/ubuntu noble-security main\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["bookworm", "x main\ndeb [trusted=yes] http://evil x y", "[a=b] x y"]
+)
+def test_a_line_of_a_lock_is_never_more_than_one_suite(line: str) -> None:
+    with pytest.raises(InputError):
+        archive.sources((line,), "http://m.example/debian")
 
 
 def test_suites_that_the_mirror_lacks_are_left_out(server: Server) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from envbuild.errors import InputError, MachineError, StaleError
 from envbuild.io import oci
-from envbuild.io.net import Net
+from envbuild.io.net import Net, checked
 from tests.lock.server import Answer, Server, layer, push, sha
 
 AMD = "linux/amd64"
@@ -154,3 +154,60 @@ def test_credentials_are_dockers(server: Server, tmp_path: Path) -> None:
     config.parent.mkdir()
     config.write_text(json.dumps({"auths": {server.host: {"auth": plain}}}))
     assert oci.resolve("debian:trixie", AMD, mirror(server)).digest == digest
+
+
+HEX = sha(b"x")
+MANIFEST = {"config": {"digest": HEX}, "layers": []}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        {},
+        {"manifests": 3},
+        {"manifests": [3]},
+        {"manifests": [{"digest": "../../x"}]},
+        {"manifests": [], "config": {}},
+        MANIFEST | {"config": None},
+        MANIFEST | {"config": {"digest": 5}},
+        MANIFEST | {"config": {"digest": "sha256:../x"}},
+        MANIFEST | {"layers": None},
+        MANIFEST | {"layers": [{}]},
+        MANIFEST | {"layers": [{"digest": "md5:1"}]},
+    ],
+    ids=repr,
+)
+def test_a_registry_may_answer_anything(server: Server, document: object) -> None:
+    server.put("/v2/library/debian/manifests/trixie", document)
+    with pytest.raises(MachineError):
+        oci.resolve("debian:trixie", AMD, mirror(server))
+
+
+@pytest.mark.parametrize("config", [b"", b"[]", b"\xff", b'{"os": 1}', b'{"os": "linux"}'])
+def test_a_config_may_be_anything(server: Server, config: bytes) -> None:
+    digest = sha(config)
+    server.put(f"/v2/library/debian/blobs/{digest}", config)
+    server.put("/v2/library/debian/manifests/trixie", MANIFEST | {"config": {"digest": digest}})
+    with pytest.raises(MachineError, match="not there for linux/amd64"):
+        oci.resolve("debian:trixie", AMD, mirror(server))
+
+
+@pytest.mark.parametrize("answer", [b"<html>", {}, {"token": 3}, {"token": "a\nHost: evil"}, []])
+def test_a_token_may_be_anything(server: Server, answer: object) -> None:
+    guarded(server, "Bearer t0ken", f'Bearer realm="http://{server.host}/token"')
+    server.put("/token", answer)
+    with pytest.raises(MachineError):
+        oci.resolve("debian:trixie", AMD, mirror(server))
+
+
+@pytest.mark.parametrize("host", ["a..b", "[", "x" * 300, "127.0.0.1:99999", "127.0.0.1:1:2", "é"])
+def test_a_mirror_that_is_no_host_is_one_clear_error(host: str) -> None:
+    with pytest.raises((InputError, MachineError)) as error:
+        oci.resolve("debian:trixie", AMD, checked(Net(registry_mirror=host)))
+    assert error.value.fix

@@ -71,6 +71,9 @@ def test_several_images_are_not_one() -> None:
         ("split: maybe\n", ":1 needs true or false", "true or false"),
         ("- cc\n", ":1 is not a table", "flag: value"),
         ("cc: [9.0\n", ":2 is not YAML", "flag: value"),
+        ("[a, b]: 9.0\n", ":1 has a key that is no name", "flag: value"),
+        ("cc: " + "[" * 5000, "nested too deeply", "flag: value"),
+        ("cc: 9.0\ncuda: banana\n", "envbuild.yaml: ", "12.6"),
         ("cc: 9.0\nflavour: huge\n", "'huge' is not known", "base, runtime, devel"),
     ],
 )
@@ -83,13 +86,27 @@ def test_what_is_wrong_and_where(tmp_path: Path, text: str, says: str, fix: str)
 
 @pytest.mark.parametrize(
     ("data", "says"),
-    [(b'{"schema":', "line 1"), (b'{"schema": "x"}', "not a plan"), (b"\xff", "not JSON")],
+    [
+        (b'{"schema":', "line 1"),
+        (b'{"schema": "x"}', "not a plan"),
+        (b"\xff", "not JSON"),
+        (b"[" * 100_000, "p.json"),
+        (b'{"cc": ' + b"[" * 100_000, "p.json"),
+        (b'{"zzz": ' + b"[" * 100_000, "p.json"),
+    ],
 )
 def test_a_file_that_is_no_plan(tmp_path: Path, data: bytes, says: str) -> None:
     (tmp_path / "p.json").write_bytes(data)
     with pytest.raises(InputError) as error:
         plan_from(str(tmp_path / "p.json"), RequestFlags())
     assert says in str(error.value)
+
+
+def test_a_refusal_that_says_nothing_is_no_plan(tmp_path: Path) -> None:
+    mute = replace(plans.WHEELS, outcome="refuse", findings=())
+    (tmp_path / "p.json").write_bytes(dump(mute))
+    with pytest.raises(InputError, match="does not say why"):
+        plan_from(str(tmp_path / "p.json"), RequestFlags())
 
 
 def test_no_such_file() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from envbuild.errors import InputError, MachineError, NoPlanError
 from envbuild.io.net import Net
-from envbuild.lock import resolvers
+from envbuild.lock import index, resolvers
 from envbuild.lock.wheels import lock_wheels
 from envbuild.values.codec import replace
 from envbuild.values.lock import Wheel
@@ -147,6 +147,44 @@ def test_parts_of_two_releases_are_refused(server: Server, resolver: str) -> Non
 def test_packages_without_a_python() -> None:
     with pytest.raises(InputError, match="names no Python"):
         lock_wheels(replace(PLAN, python=None), Net())
+
+
+@pytest.mark.parametrize("python", ["3", "banana", "3.999999999", "3.11\n", ""])
+def test_a_python_that_is_none(python: str) -> None:
+    with pytest.raises(InputError, match=r"a version like 3\.11"):
+        lock_wheels(replace(PLAN, python=python), Net())
+
+
+@pytest.mark.parametrize("glibc", ["2", "x", "2.x"])
+def test_a_c_library_that_is_none(glibc: str) -> None:
+    with pytest.raises(InputError, match=r"a version like 3\.11"):
+        lock_wheels(replace(PLAN, image=replace(PLAN.image, glibc=glibc)), Net())
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"",
+        b"[]",
+        b"\xff",
+        b"[" * 100_000,
+        {},
+        {"files": 3},
+        {"files": [{}]},
+        {"files": [{"filename": 1}]},
+        {"files": [{"filename": "x", "hashes": []}]},
+    ],
+    ids=repr,
+)
+def test_an_index_may_answer_anything(server: Server, page: object) -> None:
+    server.put("/simple/top/", page, "application/vnd.pypi.simple.v1+json")
+    with pytest.raises(MachineError, match="not a page of a package index"):
+        index.files(f"http://{server.host}/simple", "top", Net())
+
+
+def test_an_index_of_garbage_has_no_files(server: Server) -> None:
+    server.put("/simple/top/", b"\xff\x00<a <a href=>" * 9, "text/html")
+    assert index.files(f"http://{server.host}/simple", "top", Net()) == ()
 
 
 def test_offline_resolves_nothing() -> None:
