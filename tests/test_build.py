@@ -1,17 +1,21 @@
 """The middle of the corridor, stage by stage, on plans of the planner; no engine is asked."""
 
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import pytest
 
 from envbuild import build
-from envbuild.errors import StaleError
+from envbuild.engines.base import Engine
+from envbuild.errors import InputError, StaleError
+from envbuild.io.net import Net
 from envbuild.io.workspace import Workspace
 from envbuild.lock.text import dump_lock
 from envbuild.matrix.load import load
 from envbuild.planner.plan import plan as make
 from envbuild.planner.resolve import resolve
-from envbuild.values.codec import digest, replace
+from envbuild.values.codec import Pairs, digest, replace
+from envbuild.values.image import Image
 from envbuild.values.lock import AptPackage, Lock, LockedBase
 from envbuild.values.plan import Plan
 from envbuild.values.request import Request
@@ -82,7 +86,6 @@ def test_the_workspaces_lock_is_taken_only_while_it_fits(
     plan: Plan, lock: Lock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from envbuild.engines.docker import DockerEngine
-    from envbuild.io.net import Net
 
     made = []
 
@@ -129,3 +132,102 @@ def test_only_the_local_engine_has_plans_made_again(
     assert isinstance(wide, Plan)
     assert build.fitted(LocalEngine(tmp_path), wide).toolkit_source == "wheels"
     assert build.fitted(DockerEngine(), plan) == plan
+
+
+def test_a_lock_beside_the_user_is_taken_while_it_fits(
+    plan: Plan, lock: Lock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    space, said = Workspace(), list[str]()
+    Path("envbuild.lock").write_bytes(dump_lock(lock))
+    assert build.known_lock(space, plan, say=said.append) == lock
+    assert said == []
+    assert build.known_lock(space, replace(plan, cc=("7.0",)), say=said.append) is None
+    assert "made for another plan" in said[0]
+    Path("envbuild.lock").write_text("{")
+    with pytest.raises(InputError, match=r"envbuild\.lock is not JSON"):
+        build.known_lock(space, plan)
+
+
+def test_the_workspace_keeps_the_lock_that_was_used(
+    plan: Plan, lock: Lock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from envbuild.engines.docker import DockerEngine
+
+    other = replace(lock, apt=())
+    monkeypatch.setattr("envbuild.lock.make.lock", lambda *_: other)
+    space, engine, file = Workspace(tmp_path / "w"), DockerEngine(), tmp_path / "mine.lock"
+    build.locked(space, plan, Net(), engine)
+    assert space.load(Lock, build.LOCK) == other
+    file.write_bytes(dump_lock(lock))
+    assert build.locked(space, plan, Net(), engine, file) == lock
+    assert space.load(Lock, build.LOCK) == lock
+    build.rendered(plan, None, space)
+    assert space.load(Lock, build.LOCK) is None
+
+
+@pytest.mark.parametrize("tag", ["", "-x", "A B", "UPPER", "a:b:c", "a\nb", 'a"$(id)', "x/../y"])
+def test_a_name_that_no_image_can_have(plan: Plan, tag: str) -> None:
+    with pytest.raises(InputError, match="is not an image reference"):
+        build.tag_of(plan, "", tag)
+
+
+def test_names_of_images(plan: Plan, tmp_path: Path) -> None:
+    assert build.tag_of(plan, "runtime", "me.example:5000/x/y:1.0") == "me.example:5000/x/y:1.0"
+    assert build.tag_of(tmp_path / "My Context (2)") == "envbuild/my-context-2"
+    assert build.tag_of(tmp_path / "--é") == "envbuild/context"
+    with pytest.raises(InputError, match="is pinned"):
+        build.tag_of(plan, "", "x@sha256:" + "1" * 64)
+    with pytest.raises(InputError, match="no stage 'moon'"):
+        build.tag_of(plan, "moon")
+
+
+class Built(NamedTuple):
+    """An engine that holds one image and counts its builds; made."""
+
+    image: Image
+    builds: list[str]
+    name: str = "made"
+
+    def inspect(self, ref: str) -> Image | None:
+        return self.image if ref == self.image.ref else None
+
+    def build(self, *asked: object) -> Image:
+        self.builds.append(str(asked[1]))
+        return self.image
+
+
+def test_offline_an_image_of_the_same_lock_is_taken_as_it_is(
+    plan: Plan, lock: Lock, tmp_path: Path
+) -> None:
+    labels = {
+        "envbuild.plan": digest(plan),
+        "envbuild.lock": digest(lock),
+        "envbuild.stage": "devel",
+    }
+    image = Image(ref="x", config="sha256:1", platform="linux/amd64", labels=Pairs(labels))
+    context, space = build.rendered(plan, lock, None), Workspace(tmp_path)
+    for engine, net, tag, target, builds in (
+        (Built(image, []), Net(offline=True), "x", "", 0),
+        (Built(image, []), Net(offline=True), "x", "runtime", 1),
+        (Built(image, []), Net(offline=True), "y", "", 1),
+        (Built(image, []), Net(), "x", "", 1),
+        (Built(replace(image, labels=Pairs()), []), Net(offline=True), "x", "", 1),
+    ):
+        build.built(space, context, tag, net, cast("Engine", engine), target=target)
+        assert len(engine.builds) == builds
+
+
+def test_a_stage_that_the_dockerfile_lacks(plan: Plan, lock: Lock, tmp_path: Path) -> None:
+    image = Image(ref="x", config="sha256:1", platform="linux/amd64")
+    engine = Built(image, [])
+    with pytest.raises(InputError, match="no stage 'moon'"):
+        build.built(
+            Workspace(tmp_path),
+            build.rendered(plan, lock, None),
+            "x",
+            Net(),
+            cast("Engine", engine),
+            target="moon",
+        )
+    assert engine.builds == []

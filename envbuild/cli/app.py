@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from envbuild.cli import show
-from envbuild.errors import EnvbuildError, InputError
+from envbuild.errors import EnvbuildError, InputError, MachineError
 
 
 class Entry(NamedTuple):
@@ -111,11 +111,6 @@ def run(argv: Sequence[str]) -> int:
         command = typer.main.get_command(build_app())
         result = command.main(args=list(argv), prog_name="envbuild", standalone_mode=False)
         show.put("", sys.stdout)
-    except EnvbuildError as e:
-        if debug:
-            raise
-        show.error(e)
-        return e.exit_code
     except (KeyboardInterrupt, typer.Abort):
         result = 130
     except SystemExit:
@@ -124,22 +119,32 @@ def run(argv: Sequence[str]) -> int:
     except typer.Exit as e:
         return e.exit_code
     except Exception as e:
-        if debug:
+        fault = _fault(e)
+        if debug and not isinstance(fault, _Usage):
             raise
-        usage = getattr(e, "format_message", None)
-        if usage is not None:
-            what = str(usage())
-            if what:
-                show.error(InputError(what, fix="envbuild COMMAND --help lists the flags"))
-            return 2
-        what = f"{type(e).__name__}: {e}"
-        bug = EnvbuildError(
-            f"this is a bug in envbuild: {what}",
-            fix="run it again with --debug and report what it prints",
-        )
-        show.error(bug)
-        return bug.exit_code
+        if fault.what:
+            show.error(fault)
+        return fault.exit_code
     # Typer makes an exit code of a KeyboardInterrupt; a command may give the same code itself.
     if result == 130 and _signals:
         show.note("interrupted: nothing half-written was kept; the same command resumes")
     return result if isinstance(result, int) else 0
+
+
+class _Usage(InputError):
+    """What typer says of a command line; there is nothing to trace."""
+
+
+def _fault(e: Exception) -> EnvbuildError:
+    """What people are told of an exception."""
+    if isinstance(e, EnvbuildError):
+        return e
+    if isinstance(e, OSError):
+        # What no stage foresaw of files and folders is still this machine's, not a bug of ours.
+        what = ": ".join(str(part) for part in (e.filename, e.strerror or e) if part)
+        fix = "check permissions and free space; --debug shows where it happened"
+        return MachineError(what, fix=fix)
+    if (usage := getattr(e, "format_message", None)) is not None:
+        return _Usage(str(usage()), fix="envbuild COMMAND --help lists the flags")
+    what = f"this is a bug in envbuild: {type(e).__name__}: {e}"
+    return EnvbuildError(what, fix="run it again with --debug and report what it prints")

@@ -8,6 +8,7 @@ import typer
 
 from envbuild.cli import show
 from envbuild.cli.options import NetFlags, OutputFlags, RequestFlags, expand
+from envbuild.errors import InputError
 
 if TYPE_CHECKING:
     from envbuild.values.image import Image
@@ -45,28 +46,37 @@ def command(
     from envbuild.engines.find import find
     from envbuild.io.workspace import Workspace
 
+    if lock and no_lock:
+        what = "--lock names a lock, and --no-lock wants none"
+        raise InputError(what, fix="give one of them")
     wanted, space = net.net(), Workspace()
     maker, _, why = find(engine, need_build=True, progress=show.note)
     show.note(f"engine    {why}")
-    with contextlib.nullcontext() if dry_run else space.held():
+    with contextlib.nullcontext() if dry_run else space.held(say=show.note):
         if source is not None and (Path(source) / "Dockerfile").is_file():
-            context, name = staging.read(Path(source)), f"envbuild/{Path(source).resolve().name}"
+            if request != RequestFlags() or lock or no_lock:
+                what = f"{source} is a finished context, and request or lock flags would change it"
+                raise InputError(what, fix="give the folder or the flags")
+            name = build.tag_of(Path(source), target, tag)
+            context = staging.read(Path(source))
         else:
             from envbuild.cli.source import plan_from
 
             plan = build.fitted(maker, plan_from(source, request))
-            name = build.tag_of(plan, target)
+            name = build.tag_of(plan, target, tag)
             fixed = None
             if dry_run:
-                fixed = build.known_lock(space, plan, lock)
+                fixed = None if no_lock else build.known_lock(space, plan, lock, say=show.note)
+                if fixed is None and not no_lock:
+                    show.note(build.NOT_LOCKED)
             elif not no_lock:
-                fixed = build.locked(space, plan, wanted, maker, lock)
+                fixed = build.locked(space, plan, wanted, maker, lock, say=show.note)
             context = build.rendered(plan, fixed, None if dry_run else space)
         if dry_run:
-            found = maker.build_steps(context, tag or name, wanted, target)
+            found = maker.build_steps(context, name, wanted, target)
             show.steps(found, as_json=output.json)
             return 0
-        image = build.built(space, context, tag or name, wanted, maker, target=target)
+        image = build.built(space, context, name, wanted, maker, target=target)
     _show(image, as_json=output.json)
     return 0
 

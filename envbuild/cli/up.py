@@ -53,19 +53,22 @@ def command(
     plan = plan_from(source, _with_fallback(request, source, or_cc))
     found = find(engine, need_build=True, progress=show.note)
     plan = build.fitted(found.engine, plan)
-    policy = up.policy(plan, _words(require))
+    policy = up.policy(plan, _suites(require))
     _show_plan(plan, this_machine(), found)
-    name = tag or build.tag_of(plan, target)
+    name = build.tag_of(plan, target, tag)
     if dry_run:
-        context = build.rendered(plan, build.known_lock(space, plan), None)
+        lock = build.known_lock(space, plan, say=show.note)
+        if lock is None:
+            show.note(build.NOT_LOCKED)
+        context = build.rendered(plan, lock, None)
         named = () if found.engine.name == "local" else (name,)
         argv = ("envbuild", "certify", *named, "--require", ",".join(policy.suites))
         built = found.engine.build_steps(context, name, wanted, target)
         show.steps([*built, Step(why=f"certify it: {policy.why}", argv=argv)], as_json=output.json)
         return 0
-    with space.held():
+    with space.held(say=show.note):
         started = time.monotonic()
-        lock = build.locked(space, plan, wanted, found.engine)
+        lock = build.locked(space, plan, wanted, found.engine, say=show.note)
         _line("lock", _lock_says(lock), space.path(build.LOCK) if lock else None, started)
         context = build.rendered(plan, lock, space)
         started = time.monotonic()
@@ -102,7 +105,7 @@ def _show_plan(plan: "Plan", host: "Host", found: "Found") -> None:
         place = f" on {plan.image.os}" if plan.image.os else ""
         place += f", {compiler.name} {compiler.version}" if compiler and compiler.version else ""
     here = any(finding.id == "toolkit-here" for finding in plan.findings)
-    targets = " ".join(f"sm_{name}" for name in plan.promise)
+    targets = " ".join(f"sm_{name}" for name in plan.promise) or "no compiler"
     origin = "the toolkit here" if here else plan.toolkit_source
     text = f"CUDA {plan.cuda} from {origin}{place}, {targets}"
     _line("plan", f"{plan.outcome}  {text}", None, None)
@@ -142,6 +145,14 @@ def _report(
         show.result(show.clean(table(certificate, str(space.path("certificate.json")))))
 
 
-def _words(values: list[str] | None) -> tuple[str, ...]:
+def _suites(values: list[str] | None) -> tuple[str, ...]:
+    """The suites asked for; a name that is none must not be met after the build."""
+    from envbuild.certify.suites import SUITES
+    from envbuild.errors import InputError
+
     words = (word.strip() for value in values or () for word in value.split(","))
-    return tuple(dict.fromkeys(word for word in words if word))
+    suites = tuple(dict.fromkeys(word for word in words if word))
+    if unknown := [name for name in suites if name not in SUITES]:
+        what = f"there is no suite {', '.join(unknown)}"
+        raise InputError(what, fix=f"one of {', '.join(SUITES)}")
+    return suites

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from envbuild.engines import buildkit, common, fetch, names, owner, staging
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.failures import failure, refused
-from envbuild.engines.staging import Order
 from envbuild.errors import MachineError
 from envbuild.io import proc
 from envbuild.io.net import Net
@@ -104,9 +103,7 @@ class DockerEngine:
         work = Path(".envbuild/private")
         client = self._builder()
         staged = staging.layout(context, net, work)
-        argv = buildkit.command(
-            client, staged, work, Order(tag, context.platform, net.network, target)
-        )
+        argv = buildkit.command(client, staged, work, staging.order(context, tag, net, target))
         argv = ("env", *(f"{k}={v}" for k, v in buildkit.variables(client).items()), *argv)
         return (
             *fetch.pull_steps(str(client.cli), context, net),
@@ -129,14 +126,12 @@ class DockerEngine:
         with private_folder() as work:
             staged = staging.write(context, net, work, bases)
             done = proc.stream(
-                buildkit.command(
-                    client, staged, work, Order(tag, context.platform, net.network, target)
-                ),
+                buildkit.command(client, staged, work, staging.order(context, tag, net, target)),
                 env=buildkit.environment(client, self._endpoint),
                 line=self._progress,
             )
             if done.rc:
-                raise failure(self.name, done.out)
+                raise failure(self.name, done.out, offline=net.offline)
             # BuildKit writes it last, and only when all went well.
             config = (work / "iid").read_text(encoding="ascii").strip()
         image = self.inspect(tag)

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from envbuild.errors import BuildError, EnvbuildError, MachineError, StaleError
+from envbuild.errors import BuildError, EnvbuildError, InputError, MachineError, StaleError
 
 _SHOWN = 8
 
@@ -15,6 +15,15 @@ class _Sign(NamedTuple):
     fix: str
 
 
+_NETWORK = _Sign(
+    r"Temporary failure resolving|Could not resolve host|Temporary failure in name resolution"
+    r"|Could not connect to|Failed to establish a new connection|CERTIFICATE_VERIFY_FAILED"
+    r"|Network is unreachable|certificate verify failed|Could not handshake",
+    MachineError,
+    "a step could not reach the network",
+    "check --network, --apt-mirror, --index-url and --ca-cert",
+)
+
 # First match wins; the texts are those of BuildKit, buildah, apt and pip, each seen in a real run.
 _SIGNS = (
     _Sign(
@@ -22,6 +31,12 @@ _SIGNS = (
         MachineError,
         "the disk is full",
         "free some space (docker builder prune, podman system prune) and run it again",
+    ),
+    _Sign(
+        r"network mode .* not supported",
+        InputError,
+        "it knows no such network for its steps",
+        "--network host, none, or leave it out",
     ),
     _Sign(
         r"DO NOT MATCH THE HASHES",
@@ -62,30 +77,25 @@ _SIGNS = (
         "the engine has no network for build steps",
         "restart the engine, or give --network host",
     ),
-    _Sign(
-        r"Temporary failure resolving|Could not resolve host|Temporary failure in name resolution"
-        r"|Could not connect to|Failed to establish a new connection|CERTIFICATE_VERIFY_FAILED"
-        r"|Network is unreachable|certificate verify failed|Could not handshake",
-        MachineError,
-        "a step could not reach the network",
-        "check --network, --apt-mirror, --index-url and --ca-cert",
-    ),
+    _NETWORK,
 )
 
 
-def failure(engine: str, log: str) -> EnvbuildError:
+def failure(engine: str, log: str, *, offline: bool = False) -> EnvbuildError:
     """What a failed build means, with the lines that say so.
 
     Args:
         engine: docker or podman.
         log: the engine's combined output.
+        offline: its steps had no network.
     """
     step, said = evidence(log)
     text = "\n".join(said)
     for sign in _SIGNS:
         if hit := re.search(rf"(?m)^.*(?:{sign.pattern}).*$", text):
             what = f"the build with {engine} stopped: {sign.says}"
-            return sign.kind(what, why=hit.group(0).strip(), fix=sign.fix)
+            fix = "run it once without --offline" if offline and sign is _NETWORK else sign.fix
+            return sign.kind(what, why=hit.group(0).strip(), fix=fix)
     what = f"the build with {engine} failed" + (f" in {step}" if step else "")
     why = "\n      ".join(said[-_SHOWN:])
     return BuildError(what, why=why, fix="mend that step, then run it again: others are kept")

@@ -126,7 +126,7 @@ class PodmanEngine:
     ) -> tuple[Step, ...]:
         """The commands of `build`, with a folder of the reader's for the private one."""
         work = Path(".envbuild/private")
-        order = Order(tag, context.platform, net.network, target)
+        order = staging.order(context, tag, net, target)
         return (
             *fetch.pull_steps(self.name, context, net),
             *staging.steps(context, net, work),
@@ -145,7 +145,7 @@ class PodmanEngine:
             StaleError: what was fetched is not what the lock names.
         """
         bases = fetch.local_bases(self, context, net)
-        order = Order(tag, context.platform, net.network, target)
+        order = staging.order(context, tag, net, target)
         with private_folder() as work:
             staged = staging.write(context, net, work, bases)
             while True:
@@ -153,7 +153,7 @@ class PodmanEngine:
                 if not done.rc:
                     break
                 if "creating container" not in done.out or not self._helped(done.out, "build"):
-                    raise failure(self.name, done.out)
+                    raise failure(self.name, done.out, offline=net.offline)
             config = (work / "iid").read_text(encoding="ascii").strip()
         image = self.inspect(tag)
         if image is None or image.config != config:

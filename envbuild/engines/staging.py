@@ -50,6 +50,11 @@ class Order(NamedTuple):
         ]
 
 
+def order(context: BuildContext, tag: str, net: Net, target: str) -> Order:
+    """The order of a build; offline its steps have no network."""
+    return Order(tag, context.platform, "none" if net.offline else net.network, target)
+
+
 def file_of(context: BuildContext, path: str) -> bytes | None:
     """The bytes of one file of the context, None if it has no such file."""
     return next((f.data for f in context.files if f.path == path), None)
@@ -78,9 +83,7 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
 
         if not context.apt_index:
             what = "--apt-mirror needs a lock: only it names the suites that the mirror must serve"
-            raise InputError(
-                what, fix="leave --no-lock out (or give a folder with its envbuild.lock)"
-            )
+            raise InputError(what, fix="leave --no-lock out; before a dry run: envbuild lock")
         found["apt_sources"] = sources(context.apt_index, net.apt_mirror).encode()
     if "pip_conf" in context.secrets and net.index_url:
         found["pip_conf"] = f"[global]\nindex-url = {net.index_url}\n".encode()
@@ -175,11 +178,15 @@ def read(folder: Path) -> BuildContext:
     """A context folder that somebody rendered, or wrote by hand, as a value.
 
     Raises:
-        InputError: it has no Dockerfile.
+        InputError: it has no Dockerfile, or a link that leads out of it.
     """
     if not (folder / "Dockerfile").is_file():
         what = f"{folder} has no Dockerfile"
         raise InputError(what, fix="give a folder that `envbuild render` wrote")
+    for path in folder.rglob("*"):
+        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+            what = f"{path} is a link that leads out of the folder"
+            raise InputError(what, fix="put the file itself there")
     found = tuple(
         File(
             path=path.relative_to(folder).as_posix(),
@@ -190,12 +197,12 @@ def read(folder: Path) -> BuildContext:
         if path.is_file()
     )
     text = (folder / "Dockerfile").read_text(encoding="utf-8", errors="replace")
-    stages = {name.lower() for name in re.findall(r"(?mi)^FROM\s.*\sAS\s+(\S+)", text)}
+    named = _stages(text)
     bases = tuple(
         dict.fromkeys(
             ref
             for ref in re.findall(r"(?mi)^FROM\s+(?:--\S+\s+)*(\S+)", text)
-            if "$" not in ref and ref.lower() not in stages | {"scratch"}
+            if "$" not in ref and ref.lower() not in {*named, "scratch"}
         )
     )
     mounts = [
@@ -203,7 +210,7 @@ def read(folder: Path) -> BuildContext:
         for m in re.findall(r"--mount=(\S+)", text)
     ]
     locked, plan = _kept(folder, "envbuild.lock", Lock), _kept(folder, "plan.json", Plan)
-    platform = locked.platform if locked else PLATFORMS[plan.arch] if plan else ""
+    platform = locked.platform if locked else PLATFORMS.get(plan.arch, "") if plan else ""
     return BuildContext(
         files=found,
         platform=platform,
@@ -214,6 +221,22 @@ def read(folder: Path) -> BuildContext:
         ),
         apt_index=locked.apt_index if locked else (),
     )
+
+
+def check_stage(context: BuildContext, target: str) -> None:
+    """The Dockerfile has the stage; empty is its last one.
+
+    Raises:
+        InputError: it has no such stage.
+    """
+    found = _stages((file_of(context, "Dockerfile") or b"").decode("utf-8", "replace"))
+    if target and target.lower() not in found:
+        what = f"this build has no stage {target!r}"
+        raise InputError(what, fix=f"--target: one of {', '.join(found)}")
+
+
+def _stages(dockerfile: str) -> list[str]:
+    return [name.lower() for name in re.findall(r"(?mi)^FROM\s.*\sAS\s+(\S+)", dockerfile)]
 
 
 def _kept(folder: Path, name: str, kind: type[T]) -> T | None:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from envbuild.errors import InputError, MachineError
@@ -64,8 +64,17 @@ def read(path: str | os.PathLike[str]) -> bytes:
 
 
 @contextlib.contextmanager
-def locked(path: str | os.PathLike[str], timeout: float = 600.0) -> Iterator[None]:
+def locked(
+    path: str | os.PathLike[str],
+    timeout: float = 600.0,
+    waiting: Callable[[], None] = lambda: None,
+) -> Iterator[None]:
     """Hold an exclusive lock on ``path`` (made if missing); freed even when we are killed.
+
+    Args:
+        path: the file of the lock.
+        timeout: seconds to wait for another process.
+        waiting: called once if there is something to wait for.
 
     Raises:
         MachineError: another process holds it for longer than ``timeout`` seconds.
@@ -78,11 +87,15 @@ def locked(path: str | os.PathLike[str], timeout: float = 600.0) -> Iterator[Non
         what = f"{target} cannot be opened: {e.strerror or e}"
         raise MachineError(what, fix="choose a folder that can be written") from e
     with handle:
-        end = time.monotonic() + timeout
+        start = time.monotonic()
+        said = False
         while not _try_lock(handle.fileno()):
-            if time.monotonic() > end:
+            if time.monotonic() > start + timeout:
                 what = f"another envbuild works in {target.parent}"
                 raise MachineError(what, fix="wait for it, or end it")
+            if not said:
+                waiting()
+                said = True
             time.sleep(0.1)
         yield
 

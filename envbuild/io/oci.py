@@ -20,7 +20,8 @@ _OCI = "application/vnd.oci.image"
 _INDEXES = (f"{_OCI}.index.v1+json", f"{_DOCKER}.list.v2+json")
 _MANIFESTS = (f"{_OCI}.manifest.v1+json", f"{_DOCKER}.v2+json")
 _REFERENCE = re.compile(
-    r"(?P<name>((\[[0-9a-fA-F:]+\]|[a-zA-Z0-9.-]+)(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*)"
+    r"(?P<name>((\[[0-9a-fA-F:]+\]|[a-zA-Z0-9][a-zA-Z0-9.-]*)(:\d+)?/)?"
+    r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*)*)"
     r"(:(?P<tag>\w[\w.-]{0,127}))?(@(?P<digest>sha256:[0-9a-f]{64}))?",
     re.ASCII,
 )

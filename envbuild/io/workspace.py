@@ -5,7 +5,8 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from envbuild.values.codec import Value, dump, load
 
 T = TypeVar("T")
 _PRIVATE = "envbuild-private-"
+_BEGINS = 60.0  # seconds, more than making and holding a folder ever takes
 
 
 class Stamp(Value):
@@ -49,13 +51,23 @@ class Workspace:
         return self.root / name
 
     @contextlib.contextmanager
-    def held(self, timeout: float = 600.0) -> Iterator[None]:
+    def held(
+        self, timeout: float = 600.0, say: Callable[[str], None] = lambda _: None
+    ) -> Iterator[None]:
         """Be the only writer; given up even when we are killed.
+
+        Args:
+            timeout: seconds to wait for another writer.
+            say: gets a line if there is one.
 
         Raises:
             MachineError: another envbuild works here for longer than ``timeout`` seconds.
         """
-        with files.locked(self.root / "lock", timeout):
+
+        def waiting() -> None:
+            say(f"waiting   another envbuild works in {self.root}")
+
+        with files.locked(self.root / "lock", timeout, waiting):
             ignore = self.root / ".gitignore"
             if not ignore.exists():
                 files.write(ignore, b"*\n")
@@ -134,6 +146,8 @@ def save_folder(folder: Path, content: Mapping[str, bytes]) -> None:
             folder.rename(stale)
         fresh.rename(folder)
     except OSError as e:
+        if stale.exists() and not folder.exists():
+            stale.rename(folder)
         what = f"{folder} cannot be written: {e.strerror or e}"
         raise MachineError(what, fix="free some space, or choose another place") from e
     finally:
@@ -170,7 +184,12 @@ def _sweep(parent: Path) -> None:
         with contextlib.suppress(OSError, MachineError):
             if os.name != "nt" and folder.lstat().st_uid != os.getuid():
                 continue
-            if folder.is_symlink() or not (folder / "held").is_file():
+            if folder.is_symlink():
+                continue
+            if not (folder / "held").is_file():
+                # Killed before it was held: empty, and too old to be another's that begins.
+                if time.time() - folder.stat().st_mtime > _BEGINS:
+                    folder.rmdir()
                 continue
             with files.locked(folder / "held", 0.0):
                 shutil.rmtree(folder)

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -17,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from envbuild.errors import MachineError, NoPlanError
 from envbuild.io import pip, proc
 from envbuild.io.net import Net, ca_bundle
+from envbuild.io.workspace import private_folder
 
 _TIMEOUT = 900.0  # seconds; pip may have to download whole wheels to read what they need
 # Where uv keeps its cache, and how patient it is; the rest of UV_* changes what it would choose.
@@ -133,10 +133,10 @@ def with_pip(wanted: Wanted, target: Target, net: Net) -> list[Pin]:
     env = pip.environment(net)
     if wanted.extra:
         env["PIP_EXTRA_INDEX_URL"] = wanted.extra[1]
-    with tempfile.TemporaryDirectory(prefix="envbuild-pip-") as folder:
-        report = Path(folder) / "report.json"
+    with private_folder() as folder:
+        report = folder / "report.json"
         argv = [*pip.command(), "install", "--quiet", "--dry-run", "--ignore-installed"]
-        argv += ["--report", str(report), "--target", folder, "--only-binary=:all:"]
+        argv += ["--report", str(report), "--target", str(folder), "--only-binary=:all:"]
         argv += ["--python-version", target.python, "--implementation", "cp", "--abi", tag]
         argv += ["--abi", "abi3", "--abi", "none"]
         argv += [word for platform in target.platforms for word in ("--platform", platform)]
