@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from envbuild import __version__
 from envbuild.certify import probes, run
 from envbuild.engines.base import Engine
 from envbuild.host.access import best_access
 from envbuild.host.detect import this_machine
 from envbuild.io.workspace import Workspace
+from envbuild.matrix.load import load
 from envbuild.values.certificate import Certificate
 from envbuild.values.codec import Value, digest
 from envbuild.values.image import Image
@@ -28,12 +30,16 @@ class _CertificateInputs(Value):
     """Everything a certificate depends on; the same inputs need no second run."""
 
     image: str
-    suites: tuple[str, ...]
+    plan: str
     lock: str
+    suites: tuple[str, ...]
+    engine: str
     gpus: tuple[str, ...]
     driver: str
     access: str
     probes: str
+    matrix: str
+    tool: str
 
 
 def policy(plan: Plan, asked: tuple[str, ...]) -> Policy:
@@ -79,12 +85,16 @@ def certified(
     inputs = digest(
         _CertificateInputs(
             image=image.config,
-            suites=suites,
+            plan=digest(plan),
             lock=digest(lock) if lock else "",
+            suites=suites,
+            engine=f"{engine.name} {engine.probe().version or ''}",
             gpus=tuple(gpu.uuid or gpu.pci_bus or "" for gpu in host.gpus),
             driver=(host.driver.version if host.driver else None) or "",
             access=access,
             probes=digest(probes.hashes()),
+            matrix=load().digest,
+            tool=__version__,
         )
     )
     if space.fresh("certificate", inputs, _FILE):

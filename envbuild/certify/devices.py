@@ -5,6 +5,8 @@ from envbuild.certify.terms import covers
 from envbuild.errors import InputError
 from envbuild.values.host import EngineFacts, Host
 
+_MODES = ("cdi", "gpus", "nvidia-runtime", "native")
+
 
 def choose(
     host: Host, engine: EngineFacts, promise: tuple[str, ...], uuid: str | None, access: str | None
@@ -19,8 +21,11 @@ def choose(
         access: the access mode asked for.
 
     Raises:
-        InputError: no GPU has this uuid.
+        InputError: no GPU has this uuid, or the access mode is none that brings a GPU in.
     """
+    if access is not None and access not in _MODES:
+        what = f"no GPU comes in by the access mode {access!r}"
+        raise InputError(what, fix=f"one of {', '.join(_MODES)}")
     usable = [gpu for gpu in host.gpus if gpu.source != "pci"]
     if uuid:
         usable = [gpu for gpu in usable if gpu.uuid == uuid]

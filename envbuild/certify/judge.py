@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from envbuild.certify import verdicts
 from envbuild.certify.seen import Seen
-from envbuild.certify.suites import SUITES
+from envbuild.certify.suites import SUITES, before
 from envbuild.values.certificate import SuiteResult, Verdict
 
 _SESSIONS = {"look": "toolchain", "compile": "toolchain", "work": "smoke", "reference": "smoke"}
@@ -33,5 +33,5 @@ def judge(seen: Seen, require: tuple[str, ...]) -> Judgement:
             verdicts.suite(name, checks, required=name in require, seconds=round(spent, 3))
         )
     ran = {one.name for one in suites}
-    code = verdicts.run_exit(suites) if set(require) <= ran else 9
+    code = verdicts.run_exit(suites, before(require)) if set(require) <= ran else 9
     return Judgement(tuple(suites), verdicts.word(code), code)

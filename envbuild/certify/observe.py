@@ -82,7 +82,9 @@ def observe(
         cc=policy.cc,
         device_cc=usable[0].cc if usable else None,
     )
-    about = replace(about, lock=terms.lock)
+    if terms.lock == image.labels.get("envbuild.lock"):
+        # A lock that the image does not name is compared with it, but is not what it is.
+        about = replace(about, lock=terms.lock)
     choice = devices.choose(host, engine_facts, terms.promise, policy.device, policy.access)
     blocked = bool(choice.reason) and bool(GPU & set(policy.require))
     asked = tuple(s for s in suites if not blocked or (s in policy.require and s not in GPU))
@@ -106,7 +108,9 @@ def observe(
     )
     if asked:
         with private_folder() as folder:
-            bench = steps.Bench(engine, ref, folder / "probes", folder / "scratch")
+            # The loader names the real path of what it took.
+            home = folder.resolve()
+            bench = steps.Bench(engine, ref, home / "probes", home / "scratch")
             seen = _in_folder(bench, seen, host=host, matrices=matrices, say=say)
         subject.confirm(engine, image, ref)
     return replace(seen, finished=_now())

@@ -14,7 +14,14 @@ from envbuild.errors import EnvbuildError, MachineError
 from envbuild.values.codec import Pairs
 
 SOURCES = ("probe.h", "add.cu", "pair.cu", "program.cu", "packages.py")
-DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1")
+# What only a driver may bring; programs also load libcuda by its bare name, as stubs/ has it.
+DRIVER_LIBRARIES = (
+    "libcuda.so.1",
+    "libcuda.so",
+    "libnvidia-ml.so.1",
+    "libnvidia-ptxjitcompiler.so.1",
+    "libnvidia-nvvm.so.4",
+)
 # Code that must not load: one old and one new target, of which one is never the device's major.
 OTHERS = ("61", "90")
 

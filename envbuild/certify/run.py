@@ -7,7 +7,7 @@ from envbuild.certify.judge import judge
 from envbuild.certify.observe import Policy, observe
 from envbuild.certify.seen import Event, Seen, events
 from envbuild.certify.steps import Runner
-from envbuild.certify.suites import CHAIN, SUITES
+from envbuild.certify.suites import SUITES, before
 from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices
 from envbuild.values.certificate import Certificate, Device, Runtimes
@@ -90,7 +90,7 @@ def observations(
         host=host,
         matrices=matrices,
         policy=policy,
-        suites=_with_those_before(policy.require),
+        suites=tuple(dict.fromkeys((*before(policy.require), *policy.require))),
         say=say,
     )
 
@@ -118,11 +118,6 @@ def state(seen: Seen, require: tuple[str, ...], *, replayed: bool = False) -> Ce
         matrix=seen.matrix,
         recorded="replayed" if replayed else "run",
     )
-
-
-def _with_those_before(require: tuple[str, ...]) -> tuple[str, ...]:
-    last = max((CHAIN.index(name) for name in require if name in CHAIN), default=-1)
-    return (*CHAIN[: last + 1], *(name for name in require if name not in CHAIN))
 
 
 def _work_events(seen: Seen) -> tuple[Event, ...]:

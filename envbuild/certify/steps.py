@@ -129,6 +129,9 @@ def run(
         ),
     )
     results, noise = decode(done.out)
+    if [ran.step for ran in results] != [step.name for step in steps][: len(results)]:
+        # Somebody else wrote results among ours: none of them can be told from a real one.
+        results, noise = (), noise + len(results)
     return Session(
         name=name,
         rc=done.rc,

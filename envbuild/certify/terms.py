@@ -11,6 +11,7 @@ from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
 
 _TARGET = re.compile(r"[1-9][0-9]{1,2}[af]?")
+_CC = re.compile(r"[1-9][0-9]?\.[0-9]")
 
 
 def terms(
@@ -33,8 +34,9 @@ def terms(
         device_cc: of the GPU in use; counts for an image that says nothing.
 
     Raises:
-        InputError: nothing says what the image promises, or the plan names no real target.
-        ImageError: its label names none.
+        InputError: nothing says what the image promises, the plan is not the one it was built
+            from, or names no real target.
+        ImageError: its labels name none, or a cc that they promise no target for.
     """
     runtime = image.labels.get("envbuild.stage") == "runtime"
     cuda = (plan.cuda if plan else None) or image.labels.get("envbuild.cuda") or None
@@ -47,6 +49,10 @@ def terms(
             wheels=Pairs(tuple((wheel.name, wheel.version) for wheel in lock.wheels)),
             apt=Pairs(tuple((package.name, package.version) for package in lock.apt)),
         )
+    built = image.labels.get("envbuild.plan")
+    if plan and built and built != digest(plan):
+        what = f"{image.ref} was built from plan {built[:19]}, this is another plan"
+        raise InputError(what, fix="give the plan it was built from, or none: it has labels")
     if cc:
         return _asked(base, cc, matrices, "flag")
     if plan and plan.promise:
@@ -55,19 +61,8 @@ def terms(
                 what = f"the plan promises {target!r}, which is no target"
                 raise InputError(what, fix="make it again: envbuild plan")
         return replace(base, cc=plan.cc, promise=plan.promise, gencode=plan.gencode, origin="plan")
-    labels = _words(image.labels.get("envbuild.promise"))
-    if labels:
-        for target in labels:
-            if not _TARGET.fullmatch(target):
-                what = f"{image.ref} promises {target[:40]!r} (label envbuild.promise)"
-                raise ImageError(what, fix="a target is written 61 or 90a; or say it: --cc 6.1")
-        return replace(
-            base,
-            cc=_words(image.labels.get("envbuild.cc")),
-            promise=labels,
-            gencode=tuple(_gencode(target) for target in labels),
-            origin="labels",
-        )
+    if image.labels.get("envbuild.promise"):
+        return _labelled(base, image, matrices)
     if device_cc:
         return _asked(base, (device_cc,), matrices, "device")
     what = f"nothing says which GPUs {image.ref} is for"
@@ -107,12 +102,33 @@ def covers(promise: tuple[str, ...], cc: str) -> str | None:
     return best[1] if best else None
 
 
+def _labelled(base: Terms, image: Image, matrices: Matrices) -> Terms:
+    """The terms that labels name, once they agree with each other."""
+    promise = _words(image.labels.get("envbuild.promise"))
+    for target in promise:
+        if not _TARGET.fullmatch(target):
+            what = f"{image.ref} promises {target[:40]!r} (label envbuild.promise)"
+            raise ImageError(what, fix="a target is written 61 or 90a; or say it: --cc 6.1")
+    said = _words(image.labels.get("envbuild.cc"))
+    for cc in said:
+        named = bool(set(_names(matrices, cc)) & set(promise))
+        if not _CC.fullmatch(cc) or not (named or covers(promise, cc)):
+            what = f"{image.ref} promises cc {cc[:40]!r} and no target of it"
+            raise ImageError(what, fix="its labels envbuild.cc and envbuild.promise disagree")
+    return replace(
+        base,
+        cc=said or tuple(dict.fromkeys(cc_of_target(target) for target in promise)),
+        promise=promise,
+        gencode=tuple(_gencode(target) for target in promise),
+        origin="labels",
+    )
+
+
 def _asked(base: Terms, cc: tuple[str, ...], matrices: Matrices, origin: str) -> Terms:
     row = toolkit_row(matrices, base.cuda)
     promise = []
     for one in cc:
-        capability = next((c for c in matrices.capabilities if c.cc == one), None)
-        names = (capability.target, *capability.aliases) if capability else (one.replace(".", ""),)
+        names = _names(matrices, one)
         known = [name for name in names if row is None or name in row.targets]
         promise.append(known[0] if known else names[0])
     return replace(
@@ -124,9 +140,16 @@ def _asked(base: Terms, cc: tuple[str, ...], matrices: Matrices, origin: str) ->
     )
 
 
+def _names(matrices: Matrices, cc: str) -> tuple[str, ...]:
+    """Targets that toolkits call this cc by: 11.0 is sm_110, and sm_101 in CUDA 12."""
+    capability = next((c for c in matrices.capabilities if c.cc == cc), None)
+    return (capability.target, *capability.aliases) if capability else (cc.replace(".", ""),)
+
+
 def _gencode(target: str) -> str:
     return f"arch=compute_{target},code=[sm_{target},compute_{target}]"
 
 
 def _words(text: str | None) -> tuple[str, ...]:
-    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+    words = (word.strip() for word in (text or "").split(","))
+    return tuple(dict.fromkeys(word for word in words if word))

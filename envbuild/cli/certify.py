@@ -1,5 +1,6 @@
 """``envbuild certify``: prove an image, as it is, on this machine."""
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 from envbuild.cli import show
 from envbuild.cli.options import NetFlags, OutputFlags, expand
-from envbuild.errors import InputError
+from envbuild.errors import InputError, StaleError
 
 if TYPE_CHECKING:
     from envbuild.engines.find import Found
@@ -80,7 +81,8 @@ def command(
     )
     certificate = run.state(seen, policy.require)
     target = out or space.path("certificate.json")
-    files.write(target, dump(certificate))
+    with contextlib.nullcontext() if out else space.held():
+        files.write(target, dump(certificate))
     if record:
         files.write(record, dump(seen))
     if junit:
@@ -109,10 +111,12 @@ def _image(
     name = ref or (built.ref if built else "")
     found = holding(name, engine)
     have = found.engine.inspect(name)
-    ours = built is not None and built.ref == name
-    if have is None and ours and found.engine.name != "local":
-        what = f"{name} was built here and {found.engine.name} no longer has it"
-        raise InputError(what, fix="build it again: envbuild build")
+    same = have is not None and built is not None and have.config == built.config
+    if ref is None and not same:
+        what = f"{name} was built here, and {found.engine.name} has "
+        what += "another image under this name" if have else "it no longer"
+        raise StaleError(what, fix="build it again: envbuild build; or name the image to certify")
+    ours = same and built is not None and built.ref == name
     subject = have or found.engine.pull(name, net)
     if net.registry_mirror and subject.manifest and "@" not in name:
         # Only a mirror says that this tag is this digest: the user must say so himself.

@@ -6,6 +6,7 @@ from envbuild.certify.judge import Judgement, judge
 from envbuild.certify.seen import Choice, Code, Seen
 from envbuild.values.certificate import Check
 from envbuild.values.codec import Pairs, dump, load, replace
+from envbuild.values.host import Gpu
 from tests.certify import samples
 from tests.certify.samples import changed, runtime, seen, smoke, without
 
@@ -78,6 +79,16 @@ FAILS = [
         "image",
     ),
     ("toolchain.loader", lambda s: changed(s, "program-shared", rc=127, err="error"), "image"),
+    (
+        "toolchain.loader",
+        lambda s: changed(s, "loads", out=samples.LOADS.replace("13000", "13020")),
+        "image",
+    ),
+    (
+        "toolchain.compiles",
+        lambda s: replace(s, terms=replace(s.terms, cuda="13.5")),
+        "image",
+    ),
     (
         "toolchain.no-driver",
         lambda s: changed(
@@ -228,6 +239,9 @@ class TestNoCompiler:
         now = replace(now, terms=replace(now.terms, stage="devel"))
         result = judge(now, ("smoke",))
         assert (result.exit, [s.verdict for s in result.suites]) == (0, ["fail", "pass"])
+        labels = Pairs({"envbuild.stage": "devel"})
+        now = replace(now, image=replace(now.image, labels=labels))
+        assert judge(now, ("smoke",)).exit == 6
 
     def test_nvrtc_needs_no_pair(self) -> None:
         now = changed(seen("toolchain"), "which", out="nvrtc /prefix/bin/nvrtc\n")
@@ -258,13 +272,40 @@ class TestMachine:
         assert judge(now, ("toolchain", "smoke")).exit == 4
         assert judge(now, ("toolchain",)).exit == 6
 
-    def test_a_suite_that_is_not_required_decides_nothing(self) -> None:
-        now = changed(seen(), "compile", rc=2, err="error")
-        assert judge(now, ("smoke",)).exit == 0
+    def test_a_suite_below_the_required_one_need_not_pass(self) -> None:
+        now = replace(seen(), ceiling=None)
+        result = judge(now, ("smoke",))
+        assert (result.suites[0].verdict, result.exit) == ("inconclusive", 0)
+
+    def test_and_yet_nothing_in_it_may_have_failed(self) -> None:
+        """What is seen to be wrong, a cut libcudart or a baked libnvidia-ml, is not certified."""
+        for name, mutate, _ in FAILS[:15]:
+            assert name.startswith("toolchain.")
+            assert judge(mutate(seen()), ("smoke",)).exit == 6  # type: ignore[no-untyped-call]
 
     def test_too_little_memory_is_the_machines(self) -> None:
         now = smoke(seen(), ('"available":150000000000', '"available":104857600'))
         assert judge(now, ("smoke",)).exit == 4
+
+    @pytest.mark.parametrize(
+        "gpu",
+        [
+            Gpu(uuid="GPU-2", cc="9.0"),
+            Gpu(uuid="GPU-1", cc="6.1"),
+            Gpu(cc="8.6"),
+            Gpu(uuid="MIG-1", cc="8.6"),
+        ],
+    )
+    def test_another_gpu_than_the_chosen_one_proves_nothing(self, gpu: Gpu) -> None:
+        now = replace(seen(), choice=replace(seen().choice, gpu=gpu))
+        result = judge(now, ("smoke",))
+        assert result.exit == 4
+        assert "came in" in check(result, "smoke.sums").reason
+
+    @pytest.mark.parametrize("gpu", [Gpu(cc="9.0"), Gpu(uuid="MIG-1", cc="9.0"), Gpu()])
+    def test_a_gpu_without_a_uuid_is_known_by_its_cc(self, gpu: Gpu) -> None:
+        now = replace(seen(), choice=replace(seen().choice, gpu=gpu))
+        assert judge(now, ("smoke",)).exit == 0
 
     def test_no_container_came_up(self) -> None:
         now = seen()
@@ -298,6 +339,32 @@ class TestBlame:
             ("/usr/lib/libcuda.so.580.159.04", "/usr/local/cuda/compat/libcuda.so.580"),
         )
         assert verdict(now, "smoke.calls") == ("fail", "image")
+
+    @pytest.mark.parametrize("code", [34, 100])
+    def test_a_stub_in_the_image_is_not_the_machines_fault(self, code: int) -> None:
+        path = "/usr/local/cuda/lib64/stubs/libcuda.so"
+        now = smoke(
+            changed(
+                seen(), "loads", out=f"{samples.LOADS}\n{samples.load_line('libcuda.so', path)}"
+            ),
+            *_failed("device", "init", code),
+            ("/usr/lib/libcuda.so.580.159.04", path),
+        )
+        assert {verdict(now, f"smoke.{c}")[1] for c in ("driver", "code", "calls", "sums")} == {
+            "image"
+        }
+        assert judge(now, ("smoke",)).exit == 6
+
+    @pytest.mark.parametrize("line", ["no-device", "failed"])
+    def test_an_image_that_hides_the_gpu_is_at_fault(self, line: str) -> None:
+        lines = list(samples.SMOKE_LINES[:2])
+        lines += [f'{{"event":"{line}","call":"device_count","code":100,"count":0}}']
+        now = changed(seen(), "smoke", out="\n".join(lines))
+        assert verdict(now, "smoke.sums") == ("fail", "machine")
+        env = Pairs({"CUDA_VISIBLE_DEVICES": ""})
+        now = replace(now, image=replace(now.image, env=env))
+        assert verdict(now, "smoke.sums") == ("fail", "image")
+        assert "CUDA_VISIBLE_DEVICES" in check(judge(now, ("smoke",)), "smoke.sums").reason
 
     def test_a_baked_driver_that_answers_is_the_images(self) -> None:
         path = "/usr/lib/libcuda.so.580.159.04"
@@ -380,6 +447,8 @@ class TestLockDrift:
         now = self.locked(self.PACKAGES)
         labels = Pairs({"envbuild.lock": "sha256:1"})
         now = replace(now, image=replace(now.image, labels=labels))
-        assert verdict(now, "toolchain.lock-drift") == ("fail", "image")
+        for wheels in (now.terms.wheels, Pairs()):
+            other = replace(now, terms=replace(now.terms, lock="sha256:2", wheels=wheels))
+            assert verdict(other, "toolchain.lock-drift") == ("fail", "image")
         now = replace(now, terms=replace(now.terms, lock="sha256:1"))
         assert verdict(now, "toolchain.lock-drift") == ("pass", None)

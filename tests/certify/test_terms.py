@@ -6,7 +6,7 @@ from envbuild.certify import devices
 from envbuild.certify.terms import covers, terms
 from envbuild.errors import ImageError, InputError
 from envbuild.matrix.load import load
-from envbuild.values.codec import Pairs, replace
+from envbuild.values.codec import Pairs, digest, replace
 from envbuild.values.host import EngineFacts, Gpu, Host, Jetson
 from envbuild.values.image import Image
 from envbuild.values.plan import MatrixId, Plan
@@ -60,6 +60,30 @@ def test_a_label_that_is_no_target_is_the_images_fault(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("promise", "cc"),
+    [("61", "6.1,9.0"), ("86", "8.0"), ("61", "\x1b[2J"), ("61", "9"), ("90a", "9.0,9.1")],
+)
+def test_a_cc_without_a_target_is_no_promise(promise: str, cc: str) -> None:
+    with pytest.raises(ImageError, match="no target of it"):
+        made(image(promise=promise, cc=cc))
+
+
+def test_labels_that_agree() -> None:
+    assert made(image(promise="60,60,90a", cc="6.1,9.0")).cc == ("6.1", "9.0")
+    assert made(image(promise="60,60,90a", cc="6.1,9.0")).promise == ("60", "90a")
+    assert made(image(promise="101", cc="11.0", cuda="12.9")).cc == ("11.0",)
+    assert made(image(promise="61,90a")).cc == ("6.1", "9.0")
+
+
+def test_the_plan_of_another_image_is_refused() -> None:
+    assert made(image(plan=digest(PLAN)), PLAN).origin == "plan"
+    with pytest.raises(InputError, match="another plan"):
+        made(image(plan="sha256:1"), PLAN)
+    with pytest.raises(InputError, match="another plan"):
+        made(image(plan="sha256:1"), PLAN, cc=("9.0",))
+
+
+@pytest.mark.parametrize(
     ("promise", "cc", "target"),
     [
         ("61", "6.1", "61"),
@@ -91,6 +115,12 @@ def test_a_gpu_by_uuid() -> None:
     assert "cc 8.6" in devices.choose(TWO, DOCKER, ("61",), "GPU-a", None).reason
     with pytest.raises(InputError, match="GPU-x"):
         devices.choose(TWO, DOCKER, ("61",), "GPU-x", None)
+
+
+@pytest.mark.parametrize("access", ["none", "", "all"])
+def test_a_way_in_that_brings_no_gpu_is_refused(access: str) -> None:
+    with pytest.raises(InputError, match="access mode"):
+        devices.choose(TWO, DOCKER, ("61",), None, access)
 
 
 def test_ways_in() -> None:

@@ -33,6 +33,9 @@ def no_compiler(seen: Seen, check: Check) -> Check | None:
         return None
     if seen.step("which") is None:
         return ruled(check, "inconclusive", "the image was not looked at", "suite")
+    if seen.image.labels.get("envbuild.stage") == "devel":
+        reason = "its label promises a compiler, and neither nvcc nor nvrtc is on its PATH"
+        return ruled(check, "fail", reason, "image")
     runtime = seen.terms.stage == "runtime"
     reason = (
         "the runtime stage has no compiler; prebuilt code is used"
@@ -40,6 +43,14 @@ def no_compiler(seen: Seen, check: Check) -> Check | None:
         else "the image has no compiler (neither nvcc nor nvrtc on its PATH)"
     )
     return ruled(check, "skip", reason, "image", core=not runtime)
+
+
+def another_release(seen: Seen, found: str | None, what: str) -> str:
+    """Why a version inside is not of the CUDA release that the image promises; empty = it is."""
+    promised = (seen.terms.cuda or "").split(".")[:2]
+    if not found or len(promised) < 2 or found.split(".")[:2] == promised:
+        return ""
+    return f"the image promises CUDA {seen.terms.cuda}, its {what} is {found}"
 
 
 def runtime_library(seen: Seen) -> str | None:

@@ -2,7 +2,7 @@
 
 from envbuild.certify import facts
 from envbuild.certify.seen import Seen
-from envbuild.certify.suites.common import broken, last_line, no_compiler
+from envbuild.certify.suites.common import another_release, broken, last_line, no_compiler
 from envbuild.certify.terms import cc_of_target, covers
 from envbuild.certify.verdicts import ruled, settle
 from envbuild.values.certificate import Blame, Check, Control
@@ -19,7 +19,8 @@ def compiles(seen: Seen) -> Check:
         core=True,
         verdict="pass",
         says="the image's own compiler makes the add kernel, and a program that links and starts",
-        rule="each compilation and the program end with exit code 0",
+        rule="each compilation and the program end with exit code 0; the compiler is of the "
+        "promised CUDA release",
     )
     if early := no_compiler(seen, check):
         return early
@@ -33,6 +34,8 @@ def compiles(seen: Seen) -> Check:
             reason = f"{step}: {last_line(ran.err or ran.out)}"
             # It has just shown that it can fail; its control would only fail for the same reason.
             return ruled(check, "fail", reason, "image")
+    if name == "nvcc" and (reason := another_release(seen, facts.toolkit(seen), name)):
+        return settle(ruled(check, "fail", reason, "image"), *control)
     runtime = facts.program_runtime(seen.step("program"))
     if name == "nvcc" and runtime is None:
         return settle(ruled(check, "fail", "the program did not say its line", "image"), *control)

@@ -3,7 +3,13 @@
 from envbuild.certify import facts
 from envbuild.certify.probes import DRIVER_LIBRARIES
 from envbuild.certify.seen import Seen
-from envbuild.certify.suites.common import NO_GLIBC, broken, last_line, runtime_library
+from envbuild.certify.suites.common import (
+    NO_GLIBC,
+    another_release,
+    broken,
+    last_line,
+    runtime_library,
+)
 from envbuild.certify.verdicts import ruled, settle
 from envbuild.values.certificate import Check, Control
 from envbuild.values.codec import Pairs, replace
@@ -16,7 +22,8 @@ def loader(seen: Seen) -> Check:
         core=True,
         verdict="pass",
         says="the loader finds the CUDA runtime library, and a program linked with it starts",
-        rule="the library is really loaded; the program ends with exit code 0",
+        rule="the library is really loaded and of the promised CUDA release; the program ends "
+        "with exit code 0",
     )
     ran = seen.step("loads")
     loaded = facts.loads(ran)
@@ -49,6 +56,9 @@ def loader(seen: Seen) -> Check:
         controls = (Control(name="cut library", red=not cut.path, says=says[:300]),)
     if not event.path:
         return ruled(check, "fail", f"{name}: {event.error}", "image")
+    version = facts.version(event.version) if event.version else None
+    if reason := another_release(seen, version, name):
+        return settle(ruled(check, "fail", reason, "image"), *controls)
     linked = seen.step("program-shared")
     if facts.compiler(seen) == "nvcc":
         for step in (seen.step("link-shared"), linked):
@@ -79,16 +89,18 @@ def no_driver(seen: Seen) -> Check:
         if (ran := seen.step("loads")) is not None and ran.rc == 127:
             return ruled(check, "skip", NO_GLIBC, "image")
         return ruled(check, "inconclusive", "the loader probe gave no answer", "suite")
+    if found:
+        reason = f"the image brings {', '.join(found)}: it would stand in the driver's way"
+        # It was seen; a control that the loader never came to says nothing against that.
+        return ruled(check, "fail", reason, "image")
     planted = facts.loads(seen.step("planted"))
     controls: tuple[Control, ...] = ()
     if planted is not None:
-        paths = [e.path for name, e in planted.items() if name in DRIVER_LIBRARIES]
+        wanted = [name for name in loaded or () if name in DRIVER_LIBRARIES]
+        paths = [planted[name].path if name in planted else "" for name in wanted]
         red = bool(paths) and all(f"{seen.probes_at}/planted/" in path for path in paths)
-        says = f"seen at {paths[0]}" if paths and paths[0] else "not seen"
+        says = f"seen at {paths[0]}" if red else "not seen"
         controls = (Control(name="planted libcuda", red=red, says=says),)
-    if found:
-        reason = f"the image brings {', '.join(found)}: it would stand in the driver's way"
-        return settle(ruled(check, "fail", reason, "image"), *controls)
     return settle(check, *controls)
 
 
@@ -102,17 +114,19 @@ def lock_drift(seen: Seen) -> Check:
         says="what the image holds is what the lock names",
         rule="every locked package has its locked version; the runtime stage may lack some",
     )
+    built = seen.image.labels.get("envbuild.lock")
+    drift: tuple[str, ...] = ()
+    if seen.terms.lock and built and built != seen.terms.lock:
+        drift = (f"the image was built from lock {built[:19]}…, this is another",)
     if not len(wheels) and not len(apt):
+        if drift:
+            return ruled(check, "fail", drift[0], "image")
         return ruled(check, "skip", "no lock with packages was given", None)
     python = facts.packages(seen.step("packages"))
     debian = facts.apt(seen.step("dpkg"))
     devel = seen.terms.stage == "devel"
     if (len(wheels) and devel and python.python is None) or (len(apt) and debian is None):
         return ruled(check, "inconclusive", "the image's packages cannot be listed", "image")
-    built = seen.image.labels.get("envbuild.lock")
-    drift: tuple[str, ...] = ()
-    if built and built != seen.terms.lock:
-        drift = (f"the image was built from lock {built[:19]}…, this is another",)
     drift += facts.other_versions(wheels, python.versions, missing=devel)
     drift += facts.other_versions(apt, debian or {}, missing=devel)
     name, _ = next(iter((*wheels, *apt)))

@@ -16,6 +16,7 @@ from envbuild.certify.verdicts import ruled, settle
 from envbuild.errors import InputError
 from envbuild.values.certificate import Blame, Check, Control, Verdict
 from envbuild.values.codec import Pairs, replace
+from envbuild.values.host import Gpu
 
 # What a driver answers to code for another device. 209 no binary for this GPU, 200 invalid image,
 # 218 invalid PTX, 300 invalid source: cuda.h of 11.7 to 13.5.
@@ -24,6 +25,7 @@ WRONG_CC = frozenset({200, 209, 218, 300})
 BAD_LAUNCH = frozenset({1, 9, 701})
 # System driver mismatch, forward compatibility on a GPU that has none of it.
 _MISMATCH = frozenset({803, 804})
+_NO_DEVICE = 100
 
 
 class Run(NamedTuple):
@@ -125,6 +127,9 @@ def read(seen: Seen, step: str) -> Run:
     if ran.signal or ran.rc:
         how = f"signal {ran.signal}" if ran.signal else f"exit code {ran.rc}"
         return Run((), "inconclusive", f"the probe ended with {how}", "machine")
+    gpu, device = seen.choice.gpu, next((e for e in found if e.event == "device"), None)
+    if gpu and device and (stranger := _stranger(gpu, device)):
+        return Run((), "fail", stranger, "machine")
     kinds = [e.event for e in found]
     if len(set(kinds)) != len(kinds):
         return Run((), "inconclusive", "the probe's answer names a result twice", "suite")
@@ -136,6 +141,15 @@ def read(seen: Seen, step: str) -> Run:
         )
         return Run((), "skip", reason, "machine")
     return Run(found)
+
+
+def _stranger(gpu: Gpu, device: Event) -> str:
+    """Why the device that came in is not the chosen one; empty where it is."""
+    cc = f"{device.major}.{device.minor}"
+    named = gpu.uuid if gpu.uuid and gpu.uuid.startswith("GPU-") else None
+    if named in {None, device.uuid} and gpu.cc in {None, cc}:
+        return ""
+    return f"{gpu.uuid or 'a GPU'} of cc {gpu.cc} was chosen, {device.uuid} of cc {cc} came in"
 
 
 def code_name(seen: Seen) -> str:
@@ -152,15 +166,14 @@ def _driver(seen: Seen, run: Run) -> Check:
     e = run.one("driver")
     if e is None:
         return ruled(_DRIVER, "inconclusive", "the probe names no driver", "suite")
-    baked = facts.baked(seen)
     check = replace(
         _DRIVER,
         value=f"driver CUDA {facts.version(e.cuda)}" if e.cuda else "",
         inputs=_runtimes(seen, e),
     )
     controls = _planted(seen, e)
-    if baked and (e.path in baked or not e.path):
-        reason = f"libcuda comes from the image: {', '.join(baked)}"
+    if _own_driver(seen, run):
+        reason = f"libcuda comes from the image: {', '.join(facts.baked(seen))}"
         return settle(ruled(check, "fail", reason, "image"), *controls)
     if e.error or e.code or not e.cuda:
         reason = " ".join(filter(None, (e.error, e.missing))) or f"cuDriverGetVersion: {e.code}"
@@ -203,16 +216,25 @@ def _planted(seen: Seen, driver: Event) -> tuple[Control, ...]:
     return (Control(name="planted libcuda", red=red, says=says),)
 
 
-def _early(run: Run) -> tuple[str, Blame] | None:
+def _own_driver(seen: Seen, run: Run) -> bool:
+    """The libcuda that answers, or fails to, is one of the image."""
+    driver, baked = run.one("driver"), facts.baked(seen)
+    return bool(baked) and driver is not None and (driver.path in baked or not driver.path)
+
+
+def _early(seen: Seen, run: Run) -> tuple[str, Blame] | None:
     """A failure before the code was tried: (reason, blame)."""
     e, driver = run.one("failed"), run.one("driver")
+    own: Blame = "image" if _own_driver(seen, run) else "machine"
+    hidden = seen.image.env.get("CUDA_VISIBLE_DEVICES")
+    if hidden is not None and (run.one("no-device") or (e and e.code == _NO_DEVICE)):
+        return f"the image's CUDA_VISIBLE_DEVICES={hidden[:40]} hides the GPU", "image"
     if e is None or run.one("memory"):
         if device := run.one("no-device"):
-            return f"the device is not there ({device.count} visible)", "machine"
-        return None if run.one("device") else ("the driver did not come up", "machine")
+            return f"the device is not there ({device.count} visible)", own
+        return None if run.one("device") else ("the driver did not come up", own)
     compat = driver is not None and "/compat/" in driver.path
-    blame: Blame = "image" if e.code in _MISMATCH and compat else "machine"
-    return _failure(e), blame
+    return _failure(e), "image" if e.code in _MISMATCH and compat else own
 
 
 def _failure(e: Event) -> str:
@@ -228,7 +250,7 @@ def _code(seen: Seen, run: Run) -> Check:
         value=f"{name} code on cc {device.major}.{device.minor}" if device else "",
         inputs=Pairs({"code": name, "targets": ",".join(code.targets if code else ())}),
     )
-    if early := _early(run):
+    if early := _early(seen, run):
         return ruled(check, "fail", *early)
     controls: tuple[Control, ...] = ()
     if other:
@@ -244,7 +266,7 @@ def _code(seen: Seen, run: Run) -> Check:
 def _calls(seen: Seen, run: Run) -> Check:
     end, bad, e = run.one("end"), run.one("bad-launch"), run.one("failed")
     check = replace(_CALLS, value=f"{end.calls} calls" if end else "")
-    if early := _early(run):
+    if early := _early(seen, run):
         return ruled(check, "fail", *early)
     controls: tuple[Control, ...] = ()
     if bad:
@@ -260,7 +282,7 @@ def _calls(seen: Seen, run: Run) -> Check:
 def _sums(seen: Seen, run: Run) -> Check:
     sums, changed, skipped = run.one("sums"), run.one("changed"), run.one("skipped")
     check = replace(_SUMS, inputs=Pairs({"elements": str(seen.count), "code": code_name(seen)}))
-    if early := _early(run):
+    if early := _early(seen, run):
         return ruled(check, "fail", *early)
     if sums is None:
         return ruled(check, "fail", "the kernel gave no result to compare", _owner(seen))

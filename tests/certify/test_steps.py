@@ -1,0 +1,67 @@
+"""What a run inside an image says, read back; and that nobody else writes into it."""
+
+import json
+
+import pytest
+
+from envbuild.certify import steps
+from envbuild.engines.base import Mount, RunSpec
+from envbuild.io.proc import Completed
+from envbuild.values.host import EngineFacts
+from envbuild.values.image import Image
+
+LIST = (steps.Step("first", ("a",)), steps.Step("second", ("b",)), steps.Step("third", ("c",)))
+
+
+class Said:
+    """An engine whose runs print the same text (made)."""
+
+    name = "docker"
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def probe(self) -> EngineFacts:
+        return EngineFacts(name=self.name)
+
+    def inside(self, mount: Mount) -> str:
+        return mount.target
+
+    def inspect(self, ref: str) -> Image | None:
+        raise NotImplementedError(ref)
+
+    def run(self, ref: str, spec: RunSpec) -> Completed:
+        assert ref == "image"
+        return Completed(spec.argv, 0, self.text, "", timed_out=False, seconds=1.0)
+
+
+def session(tmp_path, *lines: str):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    (tmp_path / "probes").mkdir()
+    bench = steps.Bench(Said("\n".join(lines)), "image", tmp_path / "probes", tmp_path / "out")
+    return steps.run(bench, "look", LIST)
+
+
+def line(name: str, **more: object) -> str:
+    return json.dumps({"step": name, "rc": 0} | more)
+
+
+def test_results_in_order_and_the_noise_between(tmp_path) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    found = session(tmp_path, line("first", out="\u00c3\u00a9"), "hello", line("second"), "")
+    assert [ran.step for ran in found.steps] == ["first", "second"]
+    assert (found.steps[0].out, found.noise) == ("é", 1)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("first", "first", "second"),
+        ("second", "first"),
+        ("first", "other", "second", "third"),
+        ("first", "second", "third", "third"),
+        ("third",),
+    ],
+)
+def test_a_result_that_another_process_wrote_voids_them_all(names, tmp_path) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    found = session(tmp_path, *map(line, names))
+    assert found.steps == ()
+    assert found.noise == len(names)
