@@ -6,7 +6,7 @@ import typer
 
 from envbuild.cli import show
 from envbuild.cli.options import OutputFlags, RequestFlags, expand
-from envbuild.errors import MachineError
+from envbuild.errors import InputError, MachineError
 from envbuild.values.host import Host
 from envbuild.values.plan import Fleet, Plan
 from envbuild.values.request import Request
@@ -62,6 +62,9 @@ def target_of(flags: RequestFlags) -> "Target":
     from envbuild.planner.resolve import resolve
 
     request = flags.request()
+    if flags.cc is not None and not request.cc:
+        what = "--cc is given and empty"
+        raise InputError(what, fix="give one, for example --cc 6.1, or leave --cc out to detect")
     host = _host(flags, request)
     target = resolve(request, host, load())
     if not target.cards and not target.every_cc and not (request.cuda or request.packages):

@@ -7,6 +7,7 @@ from envbuild.values.finding import Finding
 from envbuild.values.plan import Alternative, DriverNeed, Fleet, HostCompiler, Plan
 
 _COLOURS = {"ok": "green", "warn": "yellow", "refuse": "red"}
+_TORCH = ("torch-newest", "torch-none")  # findings that the torch line shows
 
 
 def lines(made: Plan | Fleet, *, explain: bool) -> Iterator[str]:
@@ -62,8 +63,10 @@ def _choices(plan: Plan) -> Iterator[str]:
     if plan.flags.nvcc:
         nvcc, cmake, torch = plan.flags.nvcc, plan.flags.cmake, plan.flags.torch
         yield _row("flags", f"nvcc {nvcc} · cmake {cmake} · TORCH_CUDA_ARCH_LIST={torch}")
+    given = next((p for p in plan.provenance if p.fact == "driver"), None)
     for need in _drivers(plan.driver):
-        yield _row("driver", need)
+        where = "given" if given is not None and given.origin == "flag" else "found here"
+        yield _row("driver", f"{given.value} {where}; {need}" if given is not None else need)
     yield _row("torch", _torch(plan))
     if plan.packages:
         yield _row("packages", ", ".join(plan.packages))
@@ -71,8 +74,15 @@ def _choices(plan: Plan) -> Iterator[str]:
         yield _row("apt", " ".join(plan.apt))
     if plan.size.disk_mib is not None:
         yield _row("size", f"{plan.size.disk_mib} MiB ({plan.size.basis})")
+    yield _row("lasts", _lasts(plan))
+
+
+def _lasts(plan: Plan) -> str:
     ends = plan.lasts_until
-    yield _row("lasts", f"until {ends.why}, {ends.until}" if ends.until else ends.why)
+    if ends.until is None:
+        return ends.why
+    past = ends.until < (plan.request.as_of or plan.matrix.date)[:7]
+    return f"ended {ends.until}, with {ends.why}" if past else f"until {ends.until}: {ends.why}"
 
 
 def _compiler(plan: Plan, compiler: HostCompiler) -> str:
@@ -90,7 +100,7 @@ def _torch(plan: Plan) -> str:
     if plan.torch is not None:
         address = f" ({plan.torch.index_url})" if plan.torch.index_url else ""
         return f"{plan.torch.version} from {plan.torch.index}{address}"
-    newest = next((f.says for f in plan.findings if f.id == "torch-newest"), "")
+    newest = next((f.says for f in plan.findings if f.id in _TORCH), "")
     return newest.removeprefix("torch was ") or "not asked for"
 
 
@@ -172,7 +182,7 @@ def _grouped(judged: list[Alternative]) -> Iterator[tuple[str, str, str]]:
 
 def _findings(plan: Plan) -> Iterator[str]:
     """Warnings and what to watch, then what explains."""
-    shown = {"toolkit-chosen", "torch-newest"}
+    shown = {"toolkit-chosen", *_TORCH}
     for severity, colour in (("warn", "yellow"), ("watch", "bold"), ("info", "dim")):
         group = [f for f in plan.findings if f.severity == severity and f.id not in shown]
         for i, finding in enumerate(group):

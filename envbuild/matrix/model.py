@@ -354,7 +354,7 @@ class Repository(Row):
         oses: operating systems it is for; empty = any.
         platform: ``wsl2`` for the one that holds no driver, empty = all others.
         cuda_min, cuda_max: first and last toolkit minor in it, None = open.
-        package: what is installed, ``{major}``, ``{minor}`` stand for the toolkit's.
+        package: what is installed; ``{major}``, ``{minor}``, ``{release}`` are the toolkit's.
         url: its address.
     """
 

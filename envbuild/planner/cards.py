@@ -72,8 +72,9 @@ def _product(text: str, table: Table) -> Card:
     rows = names.product(text)
     ccs = names.ccs(rows)
     if len(ccs) != 1:
-        dies = "; ".join(f"{cc} ({die})" for row in rows for die, cc in row.by_die)
-        what = f"--gpu {text!r} is not one chip: {dies or ' or '.join(ccs)}"
+        chips = [f"{cc} ({die})" for row in rows for die, cc in row.by_die]
+        chips += [f"{row.cc} ({row.name})" for row in rows if row.cc is not None]
+        what = f"--gpu {text[:60]!r} is not one chip: {' or '.join(chips)}"
         fix = "give --cc; `nvidia-smi --query-gpu=compute_cap --format=csv` reads it"
         raise InputError(what, fix=fix)
     if ccs[0] not in table.capabilities:
@@ -94,7 +95,19 @@ def _card(cc: str, rows: "tuple[Product, ...]") -> Card:
         tensor_cores=row.tensor_cores,
         forward_compat=row.forward_compat,
         first_driver=row.first_driver,
+        cpu=row.cpu,
+        module=row.module,
     )
+
+
+def cpu_of(table: Table, card: Card) -> str | None:
+    """The only CPU architecture that the card comes with; None = any."""
+    return card.cpu or table.capability(card.cc).cpu
+
+
+def module_of(table: Table, card: Card) -> str:
+    """The kernel modules that the card needs: open, proprietary or either."""
+    return card.module or table.capability(card.cc).module
 
 
 def _detected(gpu: Gpu, table: Table) -> Card | None:

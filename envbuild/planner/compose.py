@@ -8,13 +8,14 @@ from envbuild.matrix.model import (
     TorchBuild,
     WheelToolkit,
 )
+from envbuild.planner import drivers
 from envbuild.planner.choose import Choice
 from envbuild.planner.gencode import Code, codes, every_code, flags
-from envbuild.planner.ranges import numbers
+from envbuild.planner.ranges import minor, numbers
 from envbuild.planner.rules.compilers import gcc_for
 from envbuild.planner.rules.packages import row_for
 from envbuild.planner.table import Place, Table
-from envbuild.planner.target import Target, Wanted
+from envbuild.planner.target import Card, Target, Wanted
 from envbuild.values.codec import Pairs
 from envbuild.values.plan import HostCompiler, ImageChoice, Layout, Size, TorchChoice
 
@@ -183,7 +184,7 @@ def _calls_compiler(table: Table, target: Target, build: TorchBuild | None) -> b
     return any(row.needs_compiler for row in rows)
 
 
-def layout(target: Target, place: Place, disable_require: bool) -> Layout:
+def layout(table: Table, target: Target, place: Place, disable_require: bool) -> Layout:
     """What a rendering must know of the source."""
     row = place.row
     if isinstance(row, WheelToolkit):
@@ -194,9 +195,18 @@ def layout(target: Target, place: Place, disable_require: bool) -> Layout:
         # Outside the forward-compatibility list the image's newer libcuda ends in error 804;
         # on Kepler, which it no longer drives, in error 100. A tag that starts only because its
         # requirement is off is on a branch that its libcuda was not made for, whatever the card.
-        listed = bool(target.cards) and all(c.forward_compat for c in target.cards)
-        return Layout(purge_compat=disable_require or not listed)
+        driven = bool(target.cards) and all(
+            card.forward_compat and _drives(table, row, card) for card in target.cards
+        )
+        return Layout(purge_compat=disable_require or not driven)
     return Layout()
+
+
+def _drives(table: Table, tag: ImageTag, card: Card) -> bool:
+    """The libcuda inside the tag is not newer than the card's last driver branch."""
+    number = table.capability(card.cc).last_branch
+    last = drivers.branch(table, number) if number is not None else None
+    return last is None or last.cuda is None or numbers(minor(tag.cuda)) <= numbers(last.cuda)
 
 
 def environment(

@@ -18,11 +18,13 @@ class Conflict(msgspec.Struct, frozen=True):
         core: parts of which no plan meets all, while any fewer can be met.
         corrections: every smallest set of wishes without which there is a plan.
         changes: facts of which another value would do; a fact is changed, never dropped.
+        mixed: where neither is enough by itself, wishes to drop and facts to change together.
     """
 
     core: tuple[Part, ...]
     corrections: tuple[tuple[Part, ...], ...]
     changes: tuple[tuple[Part, ...], ...]
+    mixed: tuple[tuple[Part, ...], ...]
 
 
 def conflict(table: Table, target: Target) -> Conflict:
@@ -30,10 +32,17 @@ def conflict(table: Table, target: Target) -> Conflict:
     every = parts(target)
     wishes = tuple(p for p in every if p.kind == "wish")
     facts = tuple(p for p in every if p.kind == "fact")
+    # A part of a Jetson runs with an L4T alone, and who owns one card does not own another.
+    fixed = {"l4t"} if any(table.capability(cc).tegra for cc in target.cc) else set()
+    movable = tuple(p for p in facts if p.field not in fixed)
+    others = tuple(p for p in movable if p.field != "cards")
+    corrections = _smallest(table, target, wishes)
+    changes = _smallest(table, target, movable if len(target.cc) > 1 else others)
     return Conflict(
         core=_core(table, target, every),
-        corrections=_smallest(table, target, wishes),
-        changes=_smallest(table, target, facts),
+        corrections=corrections,
+        changes=changes,
+        mixed=() if corrections or changes else _smallest(table, target, (*wishes, *others)),
     )
 
 

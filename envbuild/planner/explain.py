@@ -49,6 +49,11 @@ def decided(table: Table, target: Target, cuda: str, verdicts: list[Verdict]) ->
 
 def _no_build(table: Table, target: Target, cuda: str, mask: int) -> Finding | None:
     """Why no framework build can be beside these places; None = one can."""
+    wanted = target.torch.range if target.torch is not None else None
+    if wanted is not None and not any(build.torch in wanted for build in table.builds):
+        newest = table.builds[0]
+        says = f"no torch {wanted.text.removeprefix('==')} in these matrices, up to {newest.torch}"
+        return error("torch-version", says, cite(newest, f"{newest.torch}-{newest.index}"))
     alive = builds(table, target)
     of_cuda = [i for i, build in enumerate(table.builds) if build.cuda == cuda]
     if any(alive >> i & 1 and beside(table, target, i) & mask for i in of_cuda):

@@ -3,8 +3,10 @@
 from itertools import combinations
 
 from envbuild.matrix.model import Matrices
+from envbuild.planner.cards import cpu_of
 from envbuild.planner.choose import feasible
 from envbuild.planner.plan import matrix_id, plan_one
+from envbuild.planner.resolve import resolve
 from envbuild.planner.spell import as_request
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Target
@@ -18,20 +20,29 @@ def fleet(target: Target, matrices: Matrices) -> Fleet:
     table = table_of(matrices)
     one = replace(target, split=False)
     # A card that has no plan by itself would make every cover fail: it keeps its own refusal.
-    alone = tuple(cc for cc in target.cc if not feasible(table, only(one, (cc,))))
+    alone = tuple(cc for cc in target.cc if not feasible(table, only(table, one, (cc,))))
     rest = tuple(cc for cc in target.cc if cc not in alone)
     groups = (*_cover(table, one, rest), *((cc,) for cc in alone)) if target.cc else ((),)
+    parts = [_own(only(table, one, group)) if group else one for group in groups]
     entries = tuple(
-        FleetEntry(nodes=group, plan=plan_one(table, _own(only(one, group)) if group else one))
-        for group in groups
+        FleetEntry(nodes=group, plan=plan_one(table, part))
+        for group, part in zip(groups, parts, strict=True)
     )
     every = tuple(f for entry in entries for f in entry.plan.findings)
     return Fleet(outcome=outcome(every), entries=entries, matrix=matrix_id(matrices))
 
 
-def only(target: Target, cc: tuple[str, ...]) -> Target:
-    """The target for some of its cards."""
-    return replace(target, cards=tuple(card for card in target.cards if card.cc in cc))
+def only(table: Table, target: Target, cc: tuple[str, ...]) -> Target:
+    """The target for some of its cards; a machine that nobody described follows from its cards."""
+    part = replace(target, cards=tuple(card for card in target.cards if card.cc in cc))
+    asked = target.request
+    if not target.declared or asked.arch or asked.platform or asked.l4t:
+        return part
+    if {cpu_of(table, card) for card in part.cards} & {None, target.arch}:
+        return part
+    named = replace(asked, cc=cc, gpus=(), split=False)
+    other = resolve(named, None, table.matrices)
+    return replace(other, cards=part.cards, request=asked)
 
 
 def _own(target: Target) -> Target:
@@ -56,7 +67,7 @@ def _largest(table: Table, target: Target, cc: tuple[str, ...]) -> tuple[frozens
     found: set[frozenset[str]] = set()
 
     def grow(inside: tuple[str, ...], left: tuple[str, ...]) -> None:
-        open_ = tuple(c for c in left if feasible(table, only(target, (*inside, c))))
+        open_ = tuple(c for c in left if feasible(table, only(table, target, (*inside, c))))
         if not open_:
             found.add(frozenset(inside))
             return

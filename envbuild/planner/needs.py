@@ -2,9 +2,10 @@
 
 from envbuild.matrix.model import Capability
 from envbuild.planner import drivers
+from envbuild.planner.cards import module_of
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import Place, Table
-from envbuild.planner.target import Target
+from envbuild.planner.target import Card, Target
 from envbuild.values.plan import DriverNeed, Lifetime
 
 
@@ -24,8 +25,9 @@ def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverN
         return DriverNeed(cc=cc, min=least, recommended=branch.newest if branch else None)
     row = table.capability(cc)
     if target.platform.startswith("jetson"):
-        return DriverNeed(cc=cc, module=row.module)
-    firsts = [card.first_driver or row.first_driver for card in target.cards if card.cc == cc]
+        return DriverNeed(cc=cc)
+    cards = [card for card in target.cards if card.cc == cc]
+    firsts = [card.first_driver or row.first_driver for card in cards]
     # A cc by itself stands for any card of it: the first of them sets the floor.
     first = max((f for f in firsts or [row.first_driver] if f), key=numbers, default=None)
     first = first or _of_first_toolkit(table, row)
@@ -44,8 +46,14 @@ def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverN
         # The newest release seen is a Linux one; Windows numbers its drivers differently.
         recommended=None if windows else newest,
         last_branch=row.last_branch,
-        module=None if windows else row.module,
+        module=None if windows else _module(table, cards, row),
     )
+
+
+def _module(table: Table, cards: list[Card], row: Capability) -> str:
+    """What all cards of this cc take; one that is choosier decides."""
+    needs = {module_of(table, card) for card in cards} - {"either"}
+    return min(needs) if needs else row.module
 
 
 def _of_first_toolkit(table: Table, row: Capability) -> str | None:
@@ -62,18 +70,18 @@ def _of_first_toolkit(table: Table, row: Capability) -> str | None:
 
 
 def lifetime(table: Table, target: Target, place: Place, cc: tuple[str, ...]) -> Lifetime:
-    """The first of the ends that are known: the cards' last driver, toolkit, base system."""
+    """The first of the ends that are known, and what ends: a last driver, toolkit, base system."""
     ends: list[tuple[str, str]] = []
     for one in cc:
         row = table.capabilities.get(one)
         last = drivers.branch(table, row.last_branch) if row and row.last_branch else None
         if row is not None and last is not None and last.ends is not None:
-            ends.append((last.ends, f"R{last.branch} ends, the last driver for {row.arch}"))
+            ends.append((last.ends, f"R{last.branch}, the last driver for {row.arch}"))
     toolkit, os = table.toolkits.get(place.cuda), table.os_of(place)
     if toolkit is not None and toolkit.ends is not None:
-        ends.append((toolkit.ends, f"CUDA {toolkit.cuda} gets its last patches"))
+        ends.append((toolkit.ends, f"the patches of CUDA {toolkit.cuda}"))
     if os is not None and os.ends is not None and target.where == "image":
-        ends.append((os.ends, f"{os.id} gets its last updates"))
+        ends.append((os.ends, f"the updates of {os.id}"))
     if not ends:
         return Lifetime(why="no end is announced")
     until, why = min(ends)

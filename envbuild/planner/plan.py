@@ -78,7 +78,7 @@ def _planned(table: Table, target: Target, choice: Choice) -> Plan:
         cuda=".".join(place.release.split(".")[:3]),
         toolkit_source=place.source,
         image=compose.image(table, target, place),
-        layout=compose.layout(target, place, disable),
+        layout=compose.layout(table, target, place, disable),
         host_compiler=compose.host_compiler(table, target, place),
         gencode=gencode(made),
         flags=flags(made),

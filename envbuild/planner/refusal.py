@@ -1,14 +1,18 @@
 """A refusal: the smallest conflict, what decided, and every smallest correction."""
 
+from collections.abc import Iterator
+
 from envbuild.errors import NoPlanError
 from envbuild.planner import drivers
+from envbuild.planner.cards import module_of
 from envbuild.planner.choose import Choice, choose
 from envbuild.planner.conflict import Conflict, conflict
 from envbuild.planner.explain import decided, hard
+from envbuild.planner.needs import driver_needs
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import about, without_name
 from envbuild.planner.spell import argv, as_request
-from envbuild.planner.table import Table, bits
+from envbuild.planner.table import Place, Table, bits
 from envbuild.planner.target import Part, Target, parts, without
 from envbuild.values.codec import replace
 from envbuild.values.finding import Finding, Step
@@ -96,6 +100,11 @@ def _corrections(table: Table, target: Target, clash: Conflict) -> tuple[Step, .
             up = " and ".join(p.says for p in dropped)
             why = f"without {up}: {_describe(eased, choice)}"
             steps.append(Step(why=why, argv=argv(as_request(eased))))
+    here = replace(target, where="host", base_os=None, flavour=None)
+    choice = None if target.on_host or steps else choose(table, here)
+    if choice is not None:
+        why = f"on the machine itself, not in an image: {_describe(here, choice)}"
+        steps.append(Step(why=why, argv=argv(as_request(here))))
     return tuple(steps)
 
 
@@ -124,14 +133,48 @@ def _describe(target: Target, choice: Choice) -> str:
 def _changes(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
     """How facts would have to change; several cards that exclude each other: several images."""
     steps: list[Step] = []
-    for changed in clash.changes:
-        if all(p.field == "driver" for p in changed):
-            steps.append(_driver_step(table, target))
-        elif all(p.field == "cards" for p in changed) and len(target.cc) > len(changed):
+    for changed in (*clash.changes, *clash.mixed):
+        if all(p.field == "cards" for p in changed):
             request = argv(as_request(replace(target, split=True)))
             why = "several images instead of one: --split says which card takes which"
             steps.append(Step(why=why, argv=request))
-    return tuple(dict.fromkeys(steps))
+        elif all(p.field == "driver" for p in changed):
+            steps.append(_driver_step(table, target))
+        else:
+            steps += _other_step(table, target, changed)
+    return (*dict.fromkeys(steps), *_other_l4t(table, target))
+
+
+def _other_step(table: Table, target: Target, changed: tuple[Part, ...]) -> Iterator[Step]:
+    """Wishes to give up and facts to change, all at once."""
+    arch = "aarch64" if target.arch == "x86_64" else "x86_64"
+    eased = without(target, changed)
+    eased = replace(eased, arch=eased.arch or arch)
+    choice = choose(table, eased)
+    if choice is None:
+        return
+    new = {
+        "driver": f"with {_window(table, eased, choice)}",
+        "glibc": "with another C library",
+        "platform": "on Linux itself, not in WSL 2",
+        "arch": f"on an {arch} machine",
+        "l4t": "without an L4T, which these cards do not run",
+    }
+    up = [f"without {p.says}" for p in changed if p.kind == "wish"]
+    up += [new[p.field] for p in changed if p.field in new]
+    yield Step(why=f"{' and '.join(up)}: {_describe(eased, choice)}", argv=argv(as_request(eased)))
+
+
+def _other_l4t(table: Table, target: Target) -> Iterator[Step]:
+    """The newest other L4T with which this would do."""
+    rows = sorted(table.jetson.values(), key=lambda row: numbers(row.l4t), reverse=True)
+    for row in rows if target.l4t is not None else ():
+        other = replace(target, l4t=row.l4t, platform=row.platform, driver_cuda=row.cuda)
+        choice = choose(table, other) if row.l4t != target.l4t else None
+        if choice is not None:
+            why = f"with L4T {row.l4t} (JetPack {row.jetpack}): {_describe(other, choice)}"
+            yield Step(why=why, argv=argv(as_request(other)))
+            return
 
 
 def _driver_step(table: Table, target: Target) -> Step:
@@ -139,24 +182,34 @@ def _driver_step(table: Table, target: Target) -> Step:
     driver = Part(kind="fact", field="driver", value=target.driver or "", says="")
     free = without(target, (driver,))
     choice = choose(table, free)
-    rows = [table.capability(card.cc) for card in target.cards]
-    lows = [first for row in rows if (first := row.first_driver)]
-    floor = drivers.floor(table, choice.place.cuda) if choice is not None else None
-    if floor is not None:
-        lows.append(drivers.floor_text(floor, windows=target.platform == "wsl2"))
-    lasts = [row.last_branch for row in rows if row.last_branch is not None]
-    last = drivers.branch(table, min(lasts)) if lasts else None
-    at_most = f", at most {drivers.name(last)}" if last is not None else ""
-    at_least = f" {max(lows, key=numbers)} or newer" if lows else ""
-    needs = {row.module for row in rows} - {"either", target.module}
+    window = _window(table, free, choice) if choice is not None else "another driver"
+    needs = {module_of(table, card) for card in target.cards} - {"either", target.module}
     if target.module is not None and needs:
-        at_most += f", with its {min(needs)} kernel modules"
+        window += f", with its {min(needs)} kernel modules"
     gives = f": {_describe(free, choice)}" if choice is not None else ""
     return Step(
-        why=f"change the driver (a fact) to{at_least}{at_most}{gives}",
-        text=f"install on the machine, not in the image, a driver{at_least}{at_most}",
+        why=f"change the driver (a fact){gives}; {window}",
+        text=f"install on the machine, not in the image: {window}",
         check="nvidia-smi names the new version",
     )
+
+
+def _window(table: Table, target: Target, choice: Choice) -> str:
+    """The drivers that this choice runs on, and the oldest with which anything would."""
+    oldest = table.places[bits(choice.alive)[-1]]
+    least, enough = (_least(table, target, place) for place in (choice.place, oldest))
+    lasts = [n for cc in target.cc if (n := table.capability(cc).last_branch) is not None]
+    last = drivers.branch(table, min(lasts)) if lasts else None
+    text = f"driver {least} or newer" if least else "another driver"
+    if last is not None:
+        # The newest release of a branch is known for Linux alone.
+        text += f", at most {f'R{last.branch}' if target.windows else drivers.name(last)}"
+    return text + (f" ({enough} or newer for CUDA {oldest.cuda})" if least != enough else "")
+
+
+def _least(table: Table, target: Target, place: Place) -> str | None:
+    lows = [need.min for need in driver_needs(table, target, place, target.cc) if need.min]
+    return max(lows, key=numbers, default=None)
 
 
 def no_plan(plan: Plan) -> NoPlanError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices
 from envbuild.planner import drivers
-from envbuild.planner.cards import asked_cards, unknown
+from envbuild.planner.cards import asked_cards, cpu_of, unknown
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Card, Platform, Target, Wanted
@@ -131,7 +131,7 @@ class _Resolver:
         if self.host is not None and self.host.os.arch in _ARCHES:
             self._note("arch", self.host.os.arch or "", self.seen)
             return _ARCHES[self.host.os.arch or "x86_64"]
-        beside = {self.table.capability(c.cc).cpu for c in cards}
+        beside = {cpu_of(self.table, card) for card in cards}
         only = beside.pop() if len(beside) == 1 else None
         arch = "aarch64" if platform == "jetson" else only or "x86_64"
         self._note("arch", arch, "cc" if only else "default")
@@ -168,7 +168,7 @@ class _Resolver:
             return None, self.table.jetson[l4t or ""].cuda, None
         version = self.request.driver
         if version is not None:
-            if len(numbers(version)) < 2:
+            if len(_numbers(version, "--driver")) < 2:
                 branch = drivers.branch(self.table, numbers(version)[0])
                 version = branch.newest if branch is not None and branch.newest else version
             self._note("driver", version, "flag")
@@ -232,7 +232,7 @@ class _Resolver:
 
     def _version(self, fact: str, flag: str | None, here: str | None) -> str | None:
         if flag is not None:
-            numbers(flag)
+            _numbers(flag, f"--{fact}")
             self._note(fact, flag, "flag")
             return flag
         if here is not None:
@@ -259,10 +259,26 @@ def _date(text: str | None) -> str | None:
     from datetime import date
 
     try:
+        # Later Pythons read more spellings than the one that all of them do.
+        if len(text) != len("YYYY-MM-DD"):
+            raise ValueError(text)
         return date.fromisoformat(text).isoformat()
     except ValueError as e:
         what = f"--as-of {text[:40]!r} is not a date"
         raise InputError(what, fix="write YYYY-MM-DD") from e
+
+
+def _numbers(text: str, flag: str) -> tuple[int, ...]:
+    """The release numbers of a flag's version.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return numbers(text)
+    except InputError as e:
+        what = f"{flag} {text[:60]!r} is not a version"
+        raise InputError(what, fix=e.fix) from e
 
 
 def _gcc(host: Host | None) -> str | None:

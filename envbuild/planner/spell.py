@@ -13,7 +13,8 @@ def as_request(target: Target) -> Request:
     cc = tuple(dict.fromkeys(c.cc for c in target.cards if not (gpus and c.name)))
     if target.every_cc:
         cc = ("all",)
-    platform = "jetson" if target.l4t is not None and target.platform == "jetson-l4t" else None
+    asked, _, arch = (request.platform or "").partition("/")
+    platform = "wsl2" if target.windows else "jetson" if target.l4t is not None else None
     return replace(
         request,
         cc=cc,
@@ -26,8 +27,9 @@ def as_request(target: Target) -> Request:
         ),
         features=target.features,
         base_os=target.base_os,
-        arch=target.arch if target.arch != "x86_64" else request.arch,
-        platform="wsl2" if target.platform == "wsl2" else request.platform or platform,
+        arch=target.arch if target.arch != "x86_64" or arch or request.arch else None,
+        platform=platform or ("linux" if asked == "linux" else None),
+        l4t=target.l4t if request.l4t is not None else None,
         glibc=target.glibc if target.where == "host" else None,
         gcc=target.gcc if target.where == "host" else None,
         where="host" if target.where == "host" else None,

@@ -273,7 +273,7 @@ def _wheels(rows: tuple[WheelToolkit, ...], plain: list[Os]) -> Iterable[Place]:
 
 
 def _repositories(matrices: Matrices, plain: list[Os]) -> Iterable[Place]:
-    newest: dict[str, str] = {}
+    newest = {w.cuda: ".".join(w.release.split(".")[:3]) for w in reversed(matrices.wheels)}
     for tag in sorted(matrices.images, key=lambda t: numbers(t.cuda)):
         newest[minor(tag.cuda)] = tag.cuda
     for row in matrices.repositories:

@@ -22,6 +22,8 @@ class Card(Value):
     tensor_cores: bool | None = None
     forward_compat: bool | None = None
     first_driver: str | None = None
+    cpu: str | None = None
+    module: str | None = None
 
 
 class Wanted(Value):
@@ -96,6 +98,11 @@ class Target(Value):
         return self.torch is None
 
     @property
+    def windows(self) -> bool:
+        """The driver is that of Windows, whose versions are numbered differently."""
+        return self.platform == "wsl2"
+
+    @property
     def on_host(self) -> bool:
         """The plan is for this machine itself."""
         return self.where == "host"
@@ -132,10 +139,12 @@ def parts(target: Target) -> tuple[Part, ...]:
     found += [_fact("cards", cc, _card_says(target, cc)) for cc in target.cc]
     if target.driver is not None:
         found.append(_fact("driver", target.driver, f"driver {target.driver}"))
+    if target.platform == "wsl2":
+        found.append(_fact("platform", "wsl2", "WSL 2"))
     if target.l4t is not None:
         found.append(_fact("l4t", target.l4t, f"L4T {target.l4t}"))
-    if target.arch == "aarch64":
-        found.append(_fact("arch", "aarch64", "an aarch64 machine"))
+    if target.arch is not None:
+        found.append(_fact("arch", target.arch, f"an {target.arch} machine"))
     if target.where == "host" and target.glibc is not None:
         found.append(_fact("glibc", target.glibc, f"glibc {target.glibc}"))
     return tuple(found)
@@ -159,7 +168,7 @@ def _change(target: Target, part: Part) -> dict[str, object]:
         return {"driver": None, "driver_cuda": None, "module": None}
     if part.field == "l4t":
         return {"l4t": None, "platform": "linux", "driver_cuda": None}
-    return {part.field: "image" if part.field == "where" else None}
+    return {part.field: {"where": "image", "platform": "linux"}.get(part.field)}
 
 
 def _wish(field: str, value: str, says: str) -> Part:

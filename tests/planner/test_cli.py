@@ -135,3 +135,16 @@ def test_another_command_gets_the_plan_or_the_refusal() -> None:
         planned(RequestFlags(cc=["6.1"], cuda="13"))
     assert "exclude each other" in e.value.what
     assert "envbuild plan --cc 6.1" in e.value.fix
+
+
+def test_an_empty_cc_is_no_question_about_this_machine(capfd: Cap) -> None:
+    assert run(["plan", "--cc", ""]) == 2
+    assert "--cc is given and empty" in capfd.readouterr().err
+
+
+def test_the_table_says_which_driver_is_in_hand_and_what_has_ended(capfd: Cap) -> None:
+    run(["plan", "--cc", "3.5", "--driver", "470.82.01"])
+    out = capfd.readouterr().out
+    assert "  driver    470.82.01 given; R470 (470.256.02), the last branch" in out
+    assert "  lasts     ended 2024-09, with R470, the last driver for Kepler" in out
+    assert "  torch     no build of torch in these matrices has code for 3.5" in out

@@ -1,7 +1,9 @@
 """Conflicts and corrections against brute force, and each correction against the planner."""
 
 from itertools import combinations
+from typing import Any
 
+import pytest
 from hypothesis import given
 
 from envbuild.cli.app import run
@@ -38,11 +40,22 @@ def test_conflict_and_corrections_equal_brute_force(request: Request) -> None:
     refused = [s for s in _subsets(every) if not _serves(asked, s)]
     assert made.core in refused
     assert len(made.core) == min(map(len, refused))
-    for kind, found in (("wish", made.corrections), ("fact", made.changes)):
-        droppable = tuple(p for p in every if p.kind == kind)
-        cures = [s for s in _subsets(droppable) if feasible(table(), without(asked, s))]
-        least = min(map(len, cures), default=0)
-        assert set(found) == {s for s in cures if len(s) == least}
+    wishes = [p for p in every if p.kind == "wish"]
+    jetson = any(table().capability(cc).tegra for cc in asked.cc)
+    facts = [p for p in every if p.kind == "fact" and not (jetson and p.field == "l4t")]
+    others = [p for p in facts if p.field != "cards"]
+    assert set(made.corrections) == _cures(asked, wishes)
+    assert set(made.changes) == _cures(asked, facts if len(asked.cc) > 1 else others)
+    if made.corrections or made.changes:
+        assert made.mixed == ()
+    else:
+        assert set(made.mixed) == _cures(asked, [*wishes, *others])
+
+
+def _cures(asked: Target, droppable: list[Part]) -> set[tuple[Part, ...]]:
+    cures = [s for s in _subsets(tuple(droppable)) if feasible(table(), without(asked, s))]
+    least = min(map(len, cures), default=0)
+    return {s for s in cures if len(s) == least}
 
 
 @many
@@ -64,6 +77,49 @@ def test_a_fact_is_changed_and_a_wish_is_dropped() -> None:
     assert "cc 6.1 and driver 595.71.05" in conflict_finding.says
     assert "--cuda" not in conflict_finding.says
     assert [s.argv for s in conflict_finding.steps] == [()]
+
+
+@pytest.mark.parametrize(
+    ("cc", "fields", "says", "argv"),
+    [
+        (
+            "3.5",
+            {"driver": "525.60.13", "cuda": "12.4"},
+            "without --cuda 12.4 and with driver 450.80.02 or newer, at most R470 (470.256.02)",
+            "plan --cc 3.5",
+        ),
+        (
+            "3.5",
+            {"driver": "525.60.13", "where": "host", "glibc": "2.41"},
+            "with another C library",
+            "plan --cc 3.5 --where host",
+        ),
+        ("3.5", {"platform": "wsl2"}, "on Linux itself, not in WSL 2", "plan --cc 3.5"),
+        ("12.1", {"arch": "x86_64"}, "on an aarch64 machine", "plan --cc 12.1 --arch aarch64"),
+        ("8.6", {"l4t": "36.4"}, "without an L4T", "plan --cc 8.6 --arch aarch64"),
+        (
+            "8.7",
+            {"l4t": "32"},
+            "with L4T 39 (JetPack 7.2)",
+            "plan --cc 8.7 --arch aarch64 --platform jetson --l4t 39",
+        ),
+        (
+            "5.3",
+            {},
+            "on the machine itself, not in an image",
+            "plan --cc 5.3 --arch aarch64 --platform jetson --where host",
+        ),
+    ],
+)
+def test_a_refusal_names_the_way_out(cc: str, fields: dict[str, Any], says: str, argv: str) -> None:
+    step = ask(cc, **fields).findings[0].steps[0]
+    assert says in step.why
+    assert " ".join(step.argv) == f"envbuild {argv}"
+
+
+def test_a_driver_step_names_the_least_that_would_do() -> None:
+    (step,) = ask("12.0", driver="550.163.01").findings[0].steps
+    assert "driver 580.65.06 or newer (570.86.16 or newer for CUDA 12.8)" in step.text
 
 
 def test_every_smallest_correction_is_offered() -> None:

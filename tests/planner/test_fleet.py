@@ -8,7 +8,7 @@ import pytest
 from envbuild.planner.choose import feasible
 from envbuild.planner.fleet import only
 from envbuild.planner.target import Target
-from tests.planner.ask import ask_fleet, table, target
+from tests.planner.ask import ask_fleet, ids, table, target
 
 SETS = [
     "3.5,6.1,12.0",
@@ -35,7 +35,7 @@ def test_no_fewer_images_would_do(cards: str, fields: dict[str, Any]) -> None:
 def _covered(asked: Target, cards: list[str], size: int) -> bool:
     """By brute force: some ``size`` groups that each have a plan hold all the cards."""
     every = (group for n in range(1, len(cards) + 1) for group in combinations(cards, n))
-    groups = [set(group) for group in every if feasible(table(), only(asked, group))]
+    groups = [set(group) for group in every if feasible(table(), only(table(), asked, group))]
     largest = [g for g in groups if not any(g < other for other in groups)]
     return any(set().union(*some) >= set(cards) for some in combinations(largest, size))
 
@@ -45,6 +45,16 @@ def test_a_card_without_any_plan_keeps_its_refusal() -> None:
     assert fleet.outcome == "refuse"
     by_card = {entry.nodes: entry.plan.outcome for entry in fleet.entries}
     assert by_card == {("8.6",): "ok", ("3.0",): "refuse"}
+
+
+def test_a_superchip_in_a_fleet_is_a_machine_of_its_own() -> None:
+    fleet = ask_fleet("8.6,12.1,11.0")
+    arches = {e.nodes: (e.plan.outcome, e.plan.arch, e.plan.platform) for e in fleet.entries}
+    assert arches[("8.6",)] == ("ok", "x86_64", "linux")
+    assert arches[("11.0", "12.1")] == ("warn", "aarch64", "sbsa")
+    assert "l4t-assumed" in ids(fleet.entries[1].plan, "warn")
+    said = ask_fleet("8.6,12.1", arch="x86_64")
+    assert said.outcome == "refuse"
 
 
 def test_one_image_is_a_fleet_of_one() -> None:

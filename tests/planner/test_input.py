@@ -28,7 +28,11 @@ FLAGS = ["--cc", "--gpu", "--driver", "--cuda", "--torch", "--with", "--feature"
         ({"cc": "6.1", "cuda": ">=x"}, "not a range", "12.6"),
         ({"cc": "6.1", "cuda": ""}, "not a range", "12.6"),
         ({"cc": "6.1", "cuda": ">12.*"}, "takes no .*", ">12"),
-        ({"cc": "6.1", "driver": "latest"}, "not a version", "release numbers"),
+        (
+            {"cc": "6.1", "driver": "latest"},
+            "'latest' is not a version",
+            "release numbers",
+        ),
         ({"cc": "6.1", "base_os": "ubunto"}, "--base-os", "ubuntu"),
         ({"cc": "6.1", "features": "wgma"}, "--feature", "wgmma"),
         ({"cc": "6.1", "packages": "nunba"}, "--with 'nunba'", "numba"),
@@ -38,6 +42,7 @@ FLAGS = ["--cc", "--gpu", "--driver", "--cuda", "--torch", "--with", "--feature"
         ({"cc": "6.1", "platform": "beos"}, "--platform", "linux"),
         ({"cc": "8.7", "l4t": "99"}, "--l4t", "36.4"),
         ({"cc": "6.1", "as_of": "tomorrow"}, "not a date", "YYYY-MM-DD"),
+        ({"cc": "6.1", "as_of": "20261201"}, "not a date", "YYYY-MM-DD"),
     ],
 )
 def test_one_clear_error(fields: dict[str, Any], what: str, fix: str) -> None:

@@ -45,6 +45,8 @@ HARD: list[tuple[str, str, Q, Q]] = [
     ("driver-drives-card", "12.8 image", {"cc": "12.0", "driver": "565.57"}, {"cc": "12.0", "driver": "570.86.16"}),
     ("driver-drives-card", "13.4 image", {"cc": "10.7", "driver": "610.43"}, {"cc": "10.7", "driver": "615.10"}),
     ("card-arch", "13.0 image", {"cc": "12.1", "arch": "x86_64"}, {"cc": "12.1", "arch": "aarch64"}),
+    ("wsl-card", "11.8 image", {"cc": "3.5", "platform": "wsl2"}, {"cc": "5.2", "platform": "wsl2"}),
+    ("package-python", "12.8 redist ubuntu26.04", {"cc": "8.6", "packages": "tensorflow"}, {"skip": "12.8 redist ubuntu24.04", "cc": "8.6", "packages": "tensorflow"}),
     ("feature-in-hardware", "13.0 image", {"cc": "7.0", "features": "bf16"}, {"cc": "8.0", "features": "bf16"}),
     ("feature-in-hardware", "13.0 image", {"cc": "12.0", "features": "wgmma"}, {"cc": "9.0", "features": "wgmma"}),
     ("toolkit-target", "13.0 image", {"cc": "7.0"}, {"cc": "7.5"}),

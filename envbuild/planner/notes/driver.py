@@ -9,7 +9,7 @@ from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.images import accepted, requires
 from envbuild.planner.table import cite
 from envbuild.planner.target import Card
-from envbuild.values.finding import Finding
+from envbuild.values.finding import Finding, Severity
 
 
 def last_branch(chosen: Chosen) -> Iterator[Finding]:
@@ -31,12 +31,20 @@ def last_branch(chosen: Chosen) -> Iterator[Finding]:
 
 
 def branch_ended(chosen: Chosen) -> Iterator[Finding]:
-    """The last driver for a card may have had its last update."""
+    """The last driver for a card, or the one in hand, may have had its last update."""
     for number in dict.fromkeys(row.last_branch for row in chosen.capabilities):
         row = drivers.branch(chosen.table, number) if number is not None else None
         if row is not None and row.ends is not None and row.ends < chosen.target.as_of[:7]:
             says = f"R{row.branch}, the last driver for this card, gets no updates since {row.ends}"
             yield note("driver-ended", "watch", says, cite(row, str(row.branch)))
+            return
+    target = chosen.target
+    if target.driver is None or target.windows:
+        return
+    here = drivers.branch(chosen.table, numbers(target.driver)[0])
+    if here is not None and here.ends is not None and here.ends < target.as_of[:7]:
+        says = f"R{here.branch}, the driver in hand, gets no updates since {here.ends}"
+        yield note("driver-ended", "watch", says, cite(here, str(here.branch)))
 
 
 def host_window(chosen: Chosen) -> Iterator[Finding]:
@@ -48,9 +56,14 @@ def host_window(chosen: Chosen) -> Iterator[Finding]:
     if pair is not None:
         old, new, reason = pair
         says = f"one image serves both, but no single Linux machine can hold them: {reason}"
-        source = f"{cite(old, old.cc)} · {cite(new, new.cc)}"
         why = "on separate machines of a fleet it is fine"
-        yield note("host-window", "watch", says, source, why)
+        severity: Severity = "watch"
+        if chosen.target.on_host:
+            says = f"no single Linux machine can hold both cards: {reason}"
+            why = "what is built here can be copied to a machine of each"
+            severity = "warn"
+        source = f"{cite(old, old.cc)} · {cite(new, new.cc)}"
+        yield note("host-window", severity, says, source, why)
 
 
 def _modules(rows: list[Capability]) -> tuple[Capability, Capability, str] | None:
@@ -132,15 +145,22 @@ def _refused(chosen: Chosen, tag: ImageTag, card: Card, asks: str) -> bool:
 def wsl(chosen: Chosen) -> Iterator[Finding]:
     """WSL has one driver, that of Windows."""
     floor = drivers.floor(chosen.table, chosen.choice.place.cuda)
-    if chosen.target.platform == "wsl2" and floor is not None:
+    if not chosen.target.windows:
+        return
+    if floor is not None:
         says = "the Windows driver is the only driver: install no Linux driver inside WSL"
         yield note("wsl-driver", "info", says, cite(floor, str(floor.major)))
+    for row in chosen.capabilities:
+        if row.wsl == "unsupported":
+            says = f"the vendor does not support {row.arch} (cc {row.cc}) in WSL 2: it may work"
+            yield note("wsl-unsupported", "warn", says, cite(row, row.cc))
 
 
 def l4t(chosen: Chosen) -> Iterator[Finding]:
     """A Jetson's driver and CUDA are those of its L4T; an assumed one is a risk."""
     target = chosen.target
     if target.l4t is None:
+        yield from _no_l4t(chosen)
         return
     row = chosen.table.jetson[target.l4t]
     if any(p.fact == "l4t" and p.origin == "default" for p in target.provenance):
@@ -149,3 +169,18 @@ def l4t(chosen: Chosen) -> Iterator[Finding]:
             f"(JetPack {row.jetpack}, CUDA {row.cuda}); give --l4t"
         )
         yield note("l4t-assumed", "warn", says, cite(row, row.l4t))
+
+
+def _no_l4t(chosen: Chosen) -> Iterator[Finding]:
+    """A Jetson's part beside other cards, or on a platform that was named."""
+    for row in chosen.capabilities:
+        if not row.tegra or chosen.target.every_cc:
+            continue
+        lines = [
+            j.l4t
+            for j in chosen.table.jetson.values()
+            if j.platform == "jetson-sbsa" and row.cc in j.cc
+        ]
+        fits = f"L4T {' and '.join(sorted(lines))} alone" if lines else "none of its L4T"
+        says = f"cc {row.cc} is part of a Jetson: this plan fits {fits}; --platform jetson asks"
+        yield note("l4t-assumed", "warn", says, cite(row, row.cc))

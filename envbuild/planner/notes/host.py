@@ -31,8 +31,10 @@ def repository(chosen: Chosen) -> Iterator[Finding]:
     if chosen.target.where != "host" or not isinstance(row, Repository) or not row.package:
         return
     major, minor = numbers(place.cuda)[:2]
-    package = row.package.format(major=major, minor=minor)
-    says = f"install {package} from {row.name}"
+    package = row.package.format(major=major, minor=minor, release=place.release)
+    says = f"install {package} from {row.name}{f' ({row.url})' if row.url else ''}"
     if row.kind == "apt":
         says += ", never `cuda` or `cuda-drivers`, which bring a driver"
+    elif row.kind == "redist":
+        says = f"unpack the archives that {row.url}{package} lists with their sha256"
     yield note("host-install", "info", says, place.cite)

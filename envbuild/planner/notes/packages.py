@@ -105,3 +105,9 @@ def torch_newest(chosen: Chosen) -> Iterator[Finding]:
             )
             yield note("torch-newest", "info", says, cite(build, key(build)))
             return
+    row = chosen.capabilities[0] if chosen.capabilities else None
+    if row is not None:
+        says = f"no build of torch in these matrices has code for {', '.join(chosen.cc)}"
+        own = ": Jetsons have builds of their own" if row.tegra else ""
+        beside = f" on {target.arch}" if target.arch != "x86_64" and not own else ""
+        yield note("torch-none", "info", f"{says}{beside}{own}", cite(row, row.cc))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from envbuild.matrix.model import DistroToolkit, JetsonRow, WheelToolkit
 from envbuild.planner.notes.base import Chosen, note
+from envbuild.planner.rules.torch import key
 from envbuild.planner.table import cite
 from envbuild.values.finding import Finding
 
@@ -42,8 +43,12 @@ def why_this(chosen: Chosen) -> Iterator[Finding]:
         why = f"{most}{_WHERE[place.source]}"
     if isinstance(place.row, JetsonRow):
         why = f"it is part of L4T {place.row.l4t}"
-    source = f"{cite(toolkit, place.cuda)} · " if toolkit is not None else ""
-    yield note("toolkit-chosen", "info", says, source + place.cite, why)
+    rows = [cite(toolkit, place.cuda)] if toolkit is not None else []
+    if place.kind == "framework" and build is not None:
+        rows.append(cite(build, key(build)))
+    else:
+        rows.append(place.cite)
+    yield note("toolkit-chosen", "info", says, " · ".join(rows), why)
 
 
 def _rank(chosen: Chosen) -> str:
@@ -67,8 +72,10 @@ def source_taken(chosen: Chosen) -> Iterator[Finding]:
     if asked or place.kind == "framework" or place.source == "image":
         return
     tags = chosen.table.of_source.get("image", 0) & chosen.table.of_cuda[place.cuda]
-    which = "fits" if tags else "is known"
-    says = f"no vendor image of CUDA {place.cuda} {which}: {place.source} on {place.os} instead"
+    says = f"no vendor image of CUDA {place.cuda} {'fits' if tags else 'is known'}"
+    if tags & chosen.choice.alive:
+        says = f"no vendor tag of CUDA {place.cuda} was seen itself, they follow from others"
+    says += f": {place.source} on {place.os} instead"
     yield note("image-missing", "info", says, place.cite)
 
 
@@ -125,6 +132,11 @@ def jit_level(chosen: Chosen) -> Iterator[Finding]:
 
 def tensor_cores_by_die(chosen: Chosen) -> Iterator[Finding]:
     """Compute capability 7.5 is two things."""
+    for card in chosen.target.cards:
+        if card.cc == "7.5" and card.tensor_cores is False:
+            row = chosen.table.features["tensor-cores"]
+            says = f"{card.name} has no tensor cores, unlike most cards of cc 7.5"
+            yield note("tensor-cores-none", "info", says, cite(row, row.name))
     wished = [f for f in chosen.target.features if f in {"tensor-cores", "int8"}]
     unknown = [c for c in chosen.target.cards if c.cc == "7.5" and c.tensor_cores is None]
     if wished and unknown:

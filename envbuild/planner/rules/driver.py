@@ -2,6 +2,7 @@
 
 from envbuild.matrix.model import Toolkit
 from envbuild.planner import drivers
+from envbuild.planner.cards import module_of
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import NVCC, about, error, rule
 from envbuild.planner.table import Table, cite
@@ -73,14 +74,14 @@ def _older_than_target(table: Table, card: Card, target: Target) -> Finding | No
 
 
 def _module(table: Table, card: Card, target: Target) -> Finding | None:
-    row = table.capability(card.cc)
-    if target.module is None or row.module in {"either", target.module}:
+    row, needs = table.capability(card.cc), module_of(table, card)
+    if target.module is None or needs in {"either", target.module}:
         return None
     if target.platform == "wsl2":
         return None
     says = (
         f"the {target.module} kernel modules are loaded, "
-        f"and {row.arch} (cc {card.cc}) needs the {row.module} ones"
+        f"and {card.name or row.arch} (cc {card.cc}) needs the {needs} ones"
     )
     why = "with the wrong flavour the driver finds no device"
     return error("module-flavour", says, cite(row, row.cc), why)

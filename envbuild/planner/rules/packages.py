@@ -3,7 +3,7 @@
 from envbuild.matrix.model import PackageRule, Toolkit
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import about, error, rule
-from envbuild.planner.table import Table, cite
+from envbuild.planner.table import Place, Table, cite
 from envbuild.planner.target import Target, Wanted
 from envbuild.values.finding import Finding
 
@@ -26,6 +26,22 @@ def package_served(table: Table, toolkit: Toolkit, target: Target) -> Finding | 
             major = numbers(toolkit.cuda)[0]
             says, row = min(against, key=lambda pair: pair[1].cuda_major != major)
             return error("package", about(toolkit.cuda, f"{wanted}: {says}"), cite(row, row.name))
+    return None
+
+
+@rule(("cuda", "os"), "cc", "python", asked=("packages",))
+def package_python(table: Table, place: Place, target: Target) -> Finding | None:
+    """A pinned package needs a wheel for the base's own Python."""
+    os = table.os_of(place)
+    python = os.python if os is not None else target.python
+    for wanted in target.packages:
+        row = row_for(table, wanted, place.cuda, target.cc)
+        if row is None or python is None or not row.pythons or python in row.pythons:
+            continue
+        if wanted.range is None or (row.version is not None and row.version in wanted.range):
+            where = os.id if os is not None else "this machine"
+            says = f"{row.name} {row.version} has no wheel for Python {python}, that of {where}"
+            return error("package-python", about(place.cuda, says), cite(row, row.name))
     return None
 
 

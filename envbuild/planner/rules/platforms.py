@@ -1,6 +1,7 @@
 """Where it runs: this machine or an image, architecture, Jetson, WSL, base system."""
 
 from envbuild.matrix.model import DistroToolkit, JetsonRow, Repository, Toolkit
+from envbuild.planner.cards import cpu_of
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import about, error, rule, some
 from envbuild.planner.table import Place, Table, cite
@@ -89,15 +90,28 @@ def place_arch(table: Table, place: Place, target: Target) -> Finding | None:
     return error("arch", says, place.cite)
 
 
-@rule("toolkit", "arch", each="cc")
+@rule("toolkit", "arch", each="cards")
 def card_arch(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
-    """Integrated parts come with one CPU architecture."""
+    """Integrated parts and superchips come with one CPU architecture."""
+    del toolkit
+    for card in target.cards:
+        cpu, row = cpu_of(table, card), table.capability(card.cc)
+        if target.arch is not None and cpu not in {None, target.arch}:
+            name = card.name or row.arch
+            says = f"{name} (cc {card.cc}) comes with an {cpu} CPU, not {target.arch}"
+            return error("card-arch", says, cite(row, card.cc))
+    return None
+
+
+@rule("toolkit", "platform", each="cc")
+def wsl_card(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
+    """WSL needs a Windows driver that is newer than the last one for the oldest cards."""
     del toolkit
     for cc in target.cc:
         row = table.capability(cc)
-        if target.arch is not None and row.cpu not in {None, target.arch}:
-            says = f"cc {cc} ({row.arch}) comes with an {row.cpu} CPU, not {target.arch}"
-            return error("card-arch", says, cite(row, cc))
+        if target.platform == "wsl2" and row.wsl == "no":
+            says = f"{row.arch} (cc {cc}) does not work in WSL 2: no driver with WSL support has it"
+            return error("wsl-card", says, cite(row, cc))
     return None
 
 

@@ -60,7 +60,7 @@ def _lacks(
     plain = sorted((t for t in toolkit.targets if t.isdigit()), key=int)
     if plain and int(row.target) < int(plain[0]):
         major, minor, _ = split(plain[0])
-        last = _last(table, row.target)
+        last = row.last_toolkit or _last(table, row.target)
         return f"no target below {major}.{minor}; sm_{row.target} ends with CUDA {last}", (
             f"{row.arch} is cc {row.cc}"
         )

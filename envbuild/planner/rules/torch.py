@@ -23,9 +23,8 @@ def torch_version(table: Table, build: TorchBuild, target: Target) -> Finding | 
     wanted = target.torch.range if target.torch else None
     if wanted is None or build.torch in wanted:
         return None
-    return error(
-        "torch-version", f"torch {build.torch} is not {wanted.text}", cite(build, key(build))
-    )
+    says = f"torch {build.torch} is not {wanted.text}"
+    return error("torch-version", says, cite(build, key(build)))
 
 
 @rule("build", "arch")

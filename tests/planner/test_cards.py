@@ -1,0 +1,106 @@
+"""What single cards need to hear: last drivers, WSL, Jetsons, superchips, missing builds."""
+
+from typing import Any
+
+import pytest
+
+from tests.planner.ask import ask, ids, why
+
+
+def test_a_card_that_left_wsl_is_refused_there_and_one_that_is_unsupported_warns() -> None:
+    assert ask("3.7", platform="wsl2").outcome == "refuse"
+    assert "wsl-unsupported" in ids(ask("5.2", platform="wsl2"), "warn")
+    assert ask("6.1", platform="wsl2").outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("name", "arch", "module"),
+    [("GH200", "aarch64", "open"), ("GB200", "aarch64", "open"), ("H200", "x86_64", "either")],
+)
+def test_a_superchip_brings_its_cpu_and_needs_its_module(name: str, arch: str, module: str) -> None:
+    plan = ask(gpus=(name,))
+    assert (plan.outcome, plan.arch, plan.driver[0].module) == ("ok", arch, module)
+    assert ask(gpus=(name,), arch="x86_64").outcome == ("refuse" if arch != "x86_64" else "ok")
+
+
+@pytest.mark.parametrize(("name", "purged"), [("Tesla K80", True), ("Tesla P100", False)])
+def test_an_images_libcuda_that_is_newer_than_the_cards_last_driver_goes(
+    name: str, purged: bool
+) -> None:
+    assert ask(gpus=(name,)).layout.purge_compat is purged
+
+
+def test_a_package_gets_a_base_whose_python_has_its_wheel() -> None:
+    plan = ask("8.6", packages="tensorflow")
+    assert plan.python == "3.12"
+    assert ask("8.6", packages="tensorflow", base_os="ubuntu26.04").outcome == "refuse"
+    assert ask("8.6", packages="numba", base_os="ubuntu26.04").outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"driver": "535.183.01"}, "R535, the driver in hand, gets no updates since 2026-06"),
+        ({"driver": "580.95.05"}, ""),
+        ({"driver": "551.23", "platform": "wsl2"}, ""),
+    ],
+)
+def test_a_driver_in_hand_that_ended_is_named(fields: dict[str, Any], says: str) -> None:
+    found = [f.says for f in ask("9.0", **fields).findings if f.id == "driver-ended"]
+    assert found == ([says] if says else [])
+
+
+def test_two_cards_that_no_machine_holds_are_a_warning_where_a_machine_was_asked_for() -> None:
+    plan = ask("6.1,12.0", where="host", glibc="2.39")
+    assert "host-window" in ids(plan, "warn")
+
+
+def test_a_card_without_a_torch_build_hears_so() -> None:
+    assert "torch-none" in ids(ask("3.5"))
+    assert "torch-newest" in ids(ask("6.1"))
+    assert "torch-none" in ids(ask("6.1", arch="aarch64"))
+
+
+def test_the_row_of_the_build_that_is_taken_is_cited() -> None:
+    chosen = next(f for f in ask("7.0", packages="torch==2.8.0").findings)
+    assert "torch/2.8.0-pypi" in chosen.source
+
+
+def test_a_tag_that_only_follows_from_others_is_not_called_missing() -> None:
+    says = next(f.says for f in ask("8.6", driver="595.71.05").findings if f.id == "image-missing")
+    assert says.startswith("no vendor tag of CUDA 13.2 was seen itself")
+
+
+@pytest.mark.parametrize(
+    ("l4t", "image"), [("36.4", "l4t-jetpack:r36.4.0"), ("35.4.1", "l4t-jetpack:r35.4.1")]
+)
+def test_an_orin_gets_the_image_of_its_l4t(l4t: str, image: str) -> None:
+    plan = ask("8.7", l4t=l4t)
+    assert (plan.image.ref or "").endswith(image)
+    assert plan.access == "nvidia-runtime"
+    assert plan.driver[0].module is None
+
+
+def test_a_torch_version_that_no_row_knows_names_the_newest() -> None:
+    says = [f.says for f in ask("6.1", packages="torch==99").findings]
+    assert any("no torch 99 in these matrices, up to 2.15.0" in text for text in says)
+
+
+def test_a_card_older_than_these_matrices_hears_of_its_last_toolkit() -> None:
+    assert "sm_30 ends with CUDA 10.2" in why(ask("3.0"), "11.8")
+
+
+def test_ampere_cards_need_the_driver_that_first_had_them() -> None:
+    assert ask("8.6", cuda="11.8").driver[0].min == "455"
+    assert ask("8.6", cuda="11.8", driver="450.80.02").outcome == "refuse"
+
+
+def test_archives_are_named_by_the_file_that_lists_them() -> None:
+    plan = ask("6.1", where="host", glibc="2.39", toolkit_source="redist")
+    says = next(f.says for f in plan.findings if f.id == "host-install")
+    assert "redist/redistrib_12.9.2.json" in says
+
+
+def test_turing_cards_without_tensor_cores_say_so() -> None:
+    assert "tensor-cores-none" in ids(ask(gpus=("GTX 1650",)))
+    assert "tensor-cores-none" not in ids(ask(gpus=("RTX 2080",)))
