@@ -97,8 +97,8 @@ class RequestFlags(Value):
         )
 
 
-class NetFlags(Value):
-    """How this machine reaches the world; never stored anywhere."""
+class PullFlags(Value):
+    """How an image is fetched; never stored anywhere."""
 
     registry_mirror: Annotated[
         Text,
@@ -108,6 +108,28 @@ class NetFlags(Value):
             envvar="ENVBUILD_REGISTRY_MIRROR",
         ),
     ] = None
+    ca_cert: Annotated[
+        Text,
+        typer.Option(
+            "--ca-cert",
+            help="PEM file of this network's CA; a build secret.",
+            envvar="ENVBUILD_CA_CERT",
+        ),
+    ] = None
+    offline: Annotated[bool, typer.Option("--offline", help="Fetch nothing.")] = False
+
+    def net(self) -> Net:
+        """The flags as a Net.
+
+        Raises:
+            InputError: a flag that cannot be used.
+        """
+        return checked(Net(**fields(self)))
+
+
+class NetFlags(PullFlags):
+    """How this machine reaches the world while it locks and builds; never stored anywhere."""
+
     apt_mirror: Annotated[
         Text,
         typer.Option(
@@ -119,14 +141,6 @@ class NetFlags(Value):
     index_url: Annotated[
         Text, typer.Option("--index-url", help="Python package index.", envvar="ENVBUILD_INDEX_URL")
     ] = None
-    ca_cert: Annotated[
-        Text,
-        typer.Option(
-            "--ca-cert",
-            help="PEM file of this network's CA; a build secret.",
-            envvar="ENVBUILD_CA_CERT",
-        ),
-    ] = None
     network: Annotated[
         str,
         typer.Option(
@@ -135,24 +149,6 @@ class NetFlags(Value):
             envvar="ENVBUILD_NETWORK",
         ),
     ] = ""
-    offline: Annotated[bool, typer.Option("--offline", help="Fetch nothing.")] = False
-
-    def net(self) -> Net:
-        """The flags as a Net.
-
-        Raises:
-            InputError: a flag that cannot be used.
-        """
-        return checked(
-            Net(
-                registry_mirror=self.registry_mirror,
-                apt_mirror=self.apt_mirror,
-                index_url=self.index_url,
-                ca_cert=self.ca_cert,
-                network=self.network,
-                offline=self.offline,
-            )
-        )
 
 
 class OutputFlags(Value):
@@ -166,7 +162,7 @@ class OutputFlags(Value):
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False
 
 
-_GROUPS = (RequestFlags, NetFlags, OutputFlags)
+_GROUPS = (RequestFlags, PullFlags, NetFlags, OutputFlags)
 
 
 def expand(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperCommand
 
 from envbuild.cli import show
-from envbuild.cli.options import NetFlags, OutputFlags, expand
+from envbuild.cli.options import OutputFlags, PullFlags, expand
 from envbuild.errors import InputError
 
 _ARGV = "envbuild.argv"
@@ -26,7 +26,7 @@ class Command(TyperCommand):
 def command(
     *,
     ctx: typer.Context,
-    net: NetFlags,
+    net: PullFlags,
     output: OutputFlags,
     image: Annotated[
         str | None, typer.Argument(help="Image, or local prefix; default: the one built here.")

@@ -44,6 +44,8 @@ _SIGNS = (
         "a wheel has another hash than the lock",
         "find out why the index serves other bytes; if that is right: envbuild lock",
     ),
+    # An archive that is out of reach lacks every version, and says both.
+    _NETWORK,
     _Sign(
         r"E: Version '[^']*' for '[^']*' was not found|Hash Sum mismatch|No matching distribution",
         StaleError,
@@ -77,7 +79,6 @@ _SIGNS = (
         "the engine has no network for build steps",
         "restart the engine, or give --network host",
     ),
-    _NETWORK,
 )
 
 

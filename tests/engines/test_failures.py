@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from envbuild.engines.failures import failure
-from envbuild.errors import BuildError, EnvbuildError, MachineError, StaleError
+from envbuild.errors import BuildError, EnvbuildError, InputError, MachineError, StaleError
 
 LOGS = sorted((Path(__file__).parent / "logs").glob("*.txt"))
 MEANS: dict[str, tuple[type[EnvbuildError], str]] = {
@@ -19,6 +19,7 @@ MEANS: dict[str, tuple[type[EnvbuildError], str]] = {
     "copy": (BuildError, "nothere"),
     "disk": (MachineError, "No space left on device"),
     "net": (MachineError, "Temporary failure resolving"),
+    "offline": (MachineError, "Temporary failure resolving"),
     "quote": (BuildError, "exit"),
     "refused": (MachineError, "connection refused"),
     "run": (BuildError, "cat: /nope: No such file or directory"),
@@ -42,6 +43,17 @@ def test_a_failure_has_its_exit_code_and_names_the_line(log: Path) -> None:
     assert type(error) is kind
     assert line in str(error)
     assert error.fix
+
+
+def test_a_step_that_lacks_its_network_is_told_apart_from_one_that_was_denied_it() -> None:
+    log = Path(__file__).parent / "logs" / "offline.docker-20.10.txt"
+    assert "--apt-mirror" in failure("docker", log.read_text()).fix
+    assert "--offline" in failure("docker", log.read_text(), offline=True).fix
+
+
+def test_a_network_mode_that_is_none_is_input() -> None:
+    text = 'Error response from daemon: network mode "a b" not supported by buildkit\n'
+    assert type(failure("docker", text)) is InputError
 
 
 def test_every_kind_of_failure_is_recorded_on_some_engine() -> None:
