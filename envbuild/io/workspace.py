@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -176,20 +177,32 @@ def private_folder() -> Iterator[Path]:
         with files.locked(folder / "held", 0.0):
             yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            _remove(folder)
 
 
 def _sweep(parent: Path) -> None:
+    """Remove what killed processes left; what cannot be removed now is tried again next time."""
     for folder in parent.glob(f"{_PRIVATE}*"):
         with contextlib.suppress(OSError, MachineError):
-            if os.name != "nt" and folder.lstat().st_uid != os.getuid():
+            about = folder.lstat()
+            if stat.S_ISLNK(about.st_mode) or (os.name != "nt" and about.st_uid != os.getuid()):
                 continue
-            if folder.is_symlink():
-                continue
-            if not (folder / "held").is_file():
-                # Killed before it was held: empty, and too old to be another's that begins.
-                if time.time() - folder.stat().st_mtime > _BEGINS:
-                    folder.rmdir()
-                continue
-            with files.locked(folder / "held", 0.0):
-                shutil.rmtree(folder)
+            if (folder / "held").is_file():
+                with files.locked(folder / "held", 0.0):
+                    _remove(folder)
+            elif time.time() - about.st_mtime > _BEGINS:
+                # Its maker was killed before it was held, or while it was removed.
+                _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a private folder, its lock last: a container may still be writing into it."""
+    for path in [path for path in folder.iterdir() if path.name != "held"]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    if all(path.name == "held" for path in folder.iterdir()):
+        (folder / "held").unlink(missing_ok=True)
+        folder.rmdir()

@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,41 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
     with private_folder():
         assert not list(tmp_path.glob("*/secret"))
     assert [p.name for p in tmp_path.iterdir()] == ["envbuild-private-not-a-folder"]
+
+
+def test_what_cannot_be_removed_now_is_removed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with monkeypatch.context() as busy:
+        busy.setattr("shutil.rmtree", lambda *_, **__: None)  # a container writes as fast as we
+        with private_folder() as folder:
+            (folder / "scratch").mkdir()
+            (folder / "secret").write_text("x")
+    assert sorted(p.name for p in folder.iterdir()) == ["held", "scratch"]
+    with private_folder():
+        assert not folder.exists()
+
+
+@pytest.mark.parametrize(("age", "stays"), [(0, True), (120, False)])
+def test_a_folder_that_was_never_held_is_removed_once_nobody_can_be_making_it(
+    age: int, stays: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    begun = tmp_path / "envbuild-private-abc"
+    (begun / "scratch").mkdir(parents=True)
+    then = time.time() - age
+    os.utime(begun, (then, then))
+    with private_folder():
+        assert begun.exists() == stays
+
+
+def test_a_second_writer_waits_and_says_so(tmp_path: Path) -> None:
+    said: list[str] = []
+    first, second = Workspace(tmp_path), Workspace(tmp_path)
+    waits = pytest.raises(MachineError, match="another envbuild")
+    with first.held(), waits, second.held(0.3, said.append):
+        pass
+    with second.held(0.3, said.append):
+        pass
+    assert said == [f"waiting   another envbuild works in {tmp_path}"]
