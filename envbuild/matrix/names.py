@@ -64,7 +64,7 @@ def product(text: str) -> tuple[Product, ...]:
         if rows := lookup.products.get(key):
             return rows
     near = get_close_matches(_short(text), lookup.spellings, n=4)
-    what = f"no GPU product is known by the name {text!r}"
+    what = f"no GPU product is known by the name {text[:60]!r}"
     fix = "give its compute capability with --cc; nvidia-smi --query-gpu=compute_cap prints it"
     nearest = f"nearest: {', '.join(lookup.spellings[n] for n in near)}" if near else ""
     raise InputError(what, why=nearest, fix=fix)

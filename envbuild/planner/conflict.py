@@ -37,7 +37,9 @@ def conflict(table: Table, target: Target) -> Conflict:
     movable = tuple(p for p in facts if p.field not in fixed)
     others = tuple(p for p in movable if p.field != "cards")
     corrections = _smallest(table, target, wishes)
-    changes = _smallest(table, target, movable if len(target.cc) > 1 else others)
+    cards = tuple(p for p in movable if p.field == "cards")
+    fewer = [c for c in _smallest(table, target, cards) if len(c) < len(cards)]
+    changes = (*_smallest(table, target, others), *fewer)
     return Conflict(
         core=_core(table, target, every),
         corrections=corrections,

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from envbuild.errors import NoPlanError
 from envbuild.planner import drivers
 from envbuild.planner.cards import module_of
-from envbuild.planner.choose import Choice, choose
+from envbuild.planner.choose import Choice, choose, feasible
 from envbuild.planner.conflict import Conflict, conflict
 from envbuild.planner.explain import decided, hard
 from envbuild.planner.needs import driver_needs
 from envbuild.planner.ranges import numbers
+from envbuild.planner.resolve import resolve
 from envbuild.planner.rules.base import about, without_name
 from envbuild.planner.spell import argv, as_request
 from envbuild.planner.table import Place, Table, bits
@@ -135,14 +136,22 @@ def _changes(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
     steps: list[Step] = []
     for changed in (*clash.changes, *clash.mixed):
         if all(p.field == "cards" for p in changed):
-            request = argv(as_request(replace(target, split=True)))
-            why = "several images instead of one: --split says which card takes which"
-            steps.append(Step(why=why, argv=request))
+            steps.append(_split_step(target))
         elif all(p.field == "driver" for p in changed):
             steps.append(_driver_step(table, target))
         else:
             steps += _other_step(table, target, changed)
-    return (*dict.fromkeys(steps), *_other_l4t(table, target))
+    steps += _other_l4t(table, target)
+    if not steps and not clash.corrections and len(target.cc) > 1:
+        # Each card by itself says what it lacks, and what would help it.
+        steps.append(_split_step(target))
+    return tuple(dict.fromkeys(steps))
+
+
+def _split_step(target: Target) -> Step:
+    request = argv(as_request(replace(target, split=True)))
+    why = "several images instead of one: --split says which card takes which"
+    return Step(why=why, argv=request)
 
 
 def _other_step(table: Table, target: Target, changed: tuple[Part, ...]) -> Iterator[Step]:
@@ -151,7 +160,7 @@ def _other_step(table: Table, target: Target, changed: tuple[Part, ...]) -> Iter
     eased = without(target, changed)
     eased = replace(eased, arch=eased.arch or arch)
     choice = choose(table, eased)
-    if choice is None:
+    if choice is None or not _works(table, eased):
         return
     new = {
         "driver": f"with {_window(table, eased, choice)}",
@@ -165,6 +174,11 @@ def _other_step(table: Table, target: Target, changed: tuple[Part, ...]) -> Iter
     yield Step(why=f"{' and '.join(up)}: {_describe(eased, choice)}", argv=argv(as_request(eased)))
 
 
+def _works(table: Table, target: Target) -> bool:
+    """The command that asks for this target gives a plan: what nobody says follows anew."""
+    return feasible(table, resolve(as_request(target), None, table.matrices))
+
+
 def _other_l4t(table: Table, target: Target) -> Iterator[Step]:
     """The newest other L4T with which this would do."""
     rows = sorted(table.jetson.values(), key=lambda row: numbers(row.l4t), reverse=True)
@@ -173,7 +187,7 @@ def _other_l4t(table: Table, target: Target) -> Iterator[Step]:
         choice = choose(table, other) if row.l4t != target.l4t else None
         if choice is not None:
             why = f"with L4T {row.l4t} (JetPack {row.jetpack}): {_describe(other, choice)}"
-            yield Step(why=why, argv=argv(as_request(other)))
+            yield Step(why=why, argv=argv(replace(as_request(other), l4t=row.l4t)))
             return
 
 

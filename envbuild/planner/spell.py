@@ -26,7 +26,7 @@ def as_request(target: Target) -> Request:
             for w in ((target.torch,) if target.torch is not None else ()) + target.packages
         ),
         features=target.features,
-        base_os=target.base_os,
+        base_os=request.base_os if target.on_host else target.base_os,
         arch=target.arch if target.arch != "x86_64" or arch or request.arch else None,
         platform=platform or ("linux" if asked == "linux" else None),
         l4t=target.l4t if request.l4t is not None else None,

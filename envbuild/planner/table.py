@@ -154,7 +154,9 @@ class Table:
     def bases(self, cuda: str, source: str) -> list[str]:
         """Operating systems on which a source has a toolkit, preferred first."""
         mask = self.of_cuda.get(cuda, 0) & self.of_source.get(source, 0)
-        return list(dict.fromkeys(os for i in bits(mask) if (os := self.places[i].os)))
+        left = [self.places[i] for i in bits(mask)]
+        # L4T's images are for Jetsons alone, which take no other.
+        return list(dict.fromkeys(p.os for p in left if p.os and not isinstance(p.row, JetsonRow)))
 
     def os_of(self, place: Place) -> Os | None:
         """The row of the place's operating system; None = this machine, or no row."""

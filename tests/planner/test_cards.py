@@ -81,6 +81,12 @@ def test_an_orin_gets_the_image_of_its_l4t(l4t: str, image: str) -> None:
     assert plan.driver[0].module is None
 
 
+def test_what_an_l4t_holds_is_judged_too() -> None:
+    assert ask("7.2").cuda == "11.4"
+    assert ask("7.2", features="fp8").outcome == "refuse"
+    assert ask("8.7", l4t="36.4", base_os="ubuntu22.04").outcome == "refuse"
+
+
 def test_a_torch_version_that_no_row_knows_names_the_newest() -> None:
     says = [f.says for f in ask("6.1", packages="torch==99").findings]
     assert any("no torch 99 in these matrices, up to 2.15.0" in text for text in says)

@@ -1,6 +1,6 @@
 """Other Python packages: which cards and toolkits they serve."""
 
-from envbuild.matrix.model import PackageRule, Toolkit
+from envbuild.matrix.model import PackageRule
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import about, error, rule
 from envbuild.planner.table import Place, Table, cite
@@ -15,17 +15,17 @@ def row_for(table: Table, wanted: Wanted, cuda: str, cc: tuple[str, ...]) -> Pac
     return min(rows, key=lambda r: ("<" in r.requirement, r.requirement), default=None)
 
 
-@rule("toolkit", "cc", asked=("packages",))
-def package_served(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
+@rule(("cuda",), "cc", asked=("packages",))
+def package_served(table: Table, place: Place, target: Target) -> Finding | None:
     """Each package must serve the toolkit and every card."""
     for wanted in target.packages:
         rows = table.packages.get(wanted.name)
-        if rows and row_for(table, wanted, toolkit.cuda, target.cc) is None:
-            against = [(_against(r, toolkit.cuda, target.cc, wanted), r) for r in rows]
+        if rows and row_for(table, wanted, place.cuda, target.cc) is None:
+            against = [(_against(r, place.cuda, target.cc, wanted), r) for r in rows]
             # The nearest row says most: of this major, else any.
-            major = numbers(toolkit.cuda)[0]
+            major = numbers(place.cuda)[0]
             says, row = min(against, key=lambda pair: pair[1].cuda_major != major)
-            return error("package", about(toolkit.cuda, f"{wanted}: {says}"), cite(row, row.name))
+            return error("package", about(place.cuda, f"{wanted}: {says}"), cite(row, row.name))
     return None
 
 

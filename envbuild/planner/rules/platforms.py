@@ -51,8 +51,10 @@ def base_os(table: Table, place: Place, target: Target) -> Finding | None:
     """The base system that was asked for."""
     if target.base_os is None or place.os in {target.base_os, None}:
         return None
-    there = some(table.bases(place.cuda, place.source))
-    says = f"not on {target.base_os}: {place.source} has it on {there}"
+    says = "the image of an L4T has a base of its own"
+    if not isinstance(place.row, JetsonRow):
+        there = some(table.bases(place.cuda, place.source))
+        says = f"not on {target.base_os}: {place.source} has it on {there}"
     return error("base-os", about(place.cuda, says), place.cite)
 
 

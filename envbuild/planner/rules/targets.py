@@ -3,15 +3,15 @@
 from envbuild.matrix.model import Capability, Toolkit
 from envbuild.planner.gencode import real_target, split, targets_with
 from envbuild.planner.rules.base import NVCC, about, error, rule
-from envbuild.planner.table import Table, cite
+from envbuild.planner.table import Place, Table, cite
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
 
-@rule("toolkit", asked=("features",), each="cards")
-def feature_in_hardware(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
+@rule(("kind",), asked=("features",), each="cards")
+def feature_in_hardware(table: Table, place: Place, target: Target) -> Finding | None:
     """A feature that a card does not have, whatever compiles for it."""
-    del toolkit
+    del place
     for name in target.features:
         row = table.features.get(name)
         if row is None:
