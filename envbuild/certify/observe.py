@@ -15,7 +15,7 @@ from envbuild.certify.seen import Ceiling, Code, Ran, Seen, Session
 from envbuild.certify.suites import GPU, smoke
 from envbuild.certify.terms import covers, toolkit_row
 from envbuild.certify.terms import terms as make_terms
-from envbuild.errors import EnvbuildError, MachineError
+from envbuild.errors import EnvbuildError, ImageError, MachineError
 from envbuild.io.workspace import private_folder
 from envbuild.matrix.model import Matrices
 from envbuild.values.codec import Pairs, Value, replace
@@ -64,6 +64,7 @@ def observe(
 
     Raises:
         MachineError: the engine cannot run anything, or the image is for another processor.
+        ImageError: the image answers in the probes' place.
         InputError: nothing says what the image promises.
     """
     subject.check_platform(image, _machine())
@@ -134,7 +135,7 @@ def _in_folder(
     seen = _look(bench, seen, say)
     if "toolchain" in seen.asked:
         seen = _compile(bench, seen, matrices, say)
-    seen = replace(seen, codes=_codes(bench, seen.terms.promise))
+    seen = replace(seen, codes=_codes(bench, seen.terms.promise, seen.nonce))
     if "smoke" in seen.asked and not seen.choice.reason:
         say(f"smoke     {seen.choice.gpu.name if seen.choice.gpu else 'GPU'}, {seen.choice.access}")
         seen = _work(bench, seen, host)
@@ -145,6 +146,10 @@ def _look(bench: steps.Bench, seen: Seen, say: Callable[[str], None]) -> Seen:
     say("toolchain looking at the image")
     locked = bool(len(seen.terms.apt) or len(seen.terms.wheels))
     session = steps.run(bench, "look", sessions.look(bench, locked=locked), env=_NO_GPU)
+    if not session.steps and session.noise:
+        what = f"{seen.image.ref} answers in the probes' place"
+        why = f"{session.noise} lines of their output are not theirs, or not in their order"
+        raise ImageError(what, why=why, fix="find what in it writes to the output of others")
     if not session.steps:
         what = f"the probes do not start in {seen.image.ref}"
         why = session.says.strip()[-400:] or f"exit code {session.rc} and no output"
@@ -171,10 +176,10 @@ def _compile(
         pair = facts.pair(seen.step("pair")) or facts.pair(seen.step("pair-anyway"))
         above = sessions.above_ceiling(bench, seen.ceiling, pair.host if pair else "gcc", programs)
         work = sessions.compile_nvcc(
-            bench, seen.terms, other, above, cuobjdump="cuobjdump" in programs
+            bench, seen.terms, other, above, seen.nonce, cuobjdump="cuobjdump" in programs
         )
     elif compiler == "nvrtc":
-        work = sessions.compile_nvrtc(bench, seen.terms, other)
+        work = sessions.compile_nvrtc(bench, seen.terms, other, seen.nonce)
     else:
         return seen
     say(f"toolchain compiling for sm_{', sm_'.join(seen.terms.promise)}")
@@ -199,24 +204,30 @@ def _work(bench: steps.Bench, seen: Seen, host: Host) -> Seen:
     return seen
 
 
-def _codes(bench: steps.Bench, promise: tuple[str, ...]) -> tuple[Code, ...]:
+def _codes(bench: steps.Bench, promise: tuple[str, ...], nonce: str) -> tuple[Code, ...]:
     """What our own reader finds in the files of device code."""
     shipped = bench.probes / "add.fatbin"
     prebuilt = _code("prebuilt", [shipped])
     other = sessions.other_target(promise, prebuilt.targets)
     cubin = sass.extract(shipped.read_bytes(), other)
     found = [prebuilt, _read("prebuilt-other", cubin)]
-    if compiled := sorted(bench.scratch.glob("image.*")):
-        found.append(_code("image", compiled))
+    expected = (bench.scratch / name for name in _compiled(promise))
+    if compiled := [path for path in expected if os.path.lexists(path)]:
+        found.append(_code("image", compiled, sessions.kernel_of(nonce)))
     if (bench.scratch / "other.fatbin").is_file():
         found.append(_code("other", [bench.scratch / "other.fatbin"]))
     return tuple(found)
 
 
-def _code(name: str, paths: list[Path]) -> Code:
-    """One Code of one file or several (NVRTC makes one a target)."""
+def _compiled(promise: tuple[str, ...]) -> tuple[str, ...]:
+    """Files that the image's compiler makes: nvcc one for all targets, NVRTC one for each."""
+    return ("image.fatbin", *(f"image.{target}.cubin" for target in promise))
+
+
+def _code(name: str, paths: list[Path], kernel: str = "") -> Code:
+    """One Code of one file or several."""
     try:
-        parts = [_read(name, _plain_file(path)) for path in paths]
+        parts = [_read(name, _plain_file(path), kernel) for path in paths]
     except OSError as e:
         return Code(name=name, sha256="", error=str(e))
     if len(parts) == 1:
@@ -230,10 +241,13 @@ def _code(name: str, paths: list[Path]) -> Code:
     )
 
 
-def _read(name: str, data: bytes) -> Code:
-    """Its targets, or why it cannot be read."""
+def _read(name: str, data: bytes, kernel: str = "") -> Code:
+    """Its targets, or why it cannot be read or is not what a kernel of this name was made in."""
     sha256 = hashlib.sha256(data).hexdigest()
     try:
+        if kernel and (strange := sass.lacking(data, kernel)):
+            error = f"the code for sm_{strange[0]} was not compiled in this run"
+            return Code(name=name, sha256=sha256, error=error)
         return Code(name=name, sha256=sha256, targets=sass.targets(data))
     except EnvbuildError as e:
         return Code(name=name, sha256=sha256, error=e.what)

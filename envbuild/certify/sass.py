@@ -42,6 +42,20 @@ def targets(data: bytes) -> tuple[str, ...]:
     return tuple(found)
 
 
+def lacking(data: bytes, kernel: str) -> tuple[str, ...]:
+    """Targets whose machine code, where it is not compressed, holds no kernel of this name.
+
+    Raises:
+        InputError: as `targets` does.
+    """
+    if data[:4] == b"\x7fELF" and _machine(data) == _ELF_MACHINE_CUDA:
+        found = [Entry(elf=True, target=_cubin_target(data), payload=data)]
+    else:
+        found = [e for e in entries(data) if e.elf and e.payload[:4] == b"\x7fELF"]
+    name = b"\0" + kernel.encode() + b"\0"
+    return tuple(entry.target for entry in found if name not in entry.payload)
+
+
 def extract(data: bytes, target: str) -> bytes:
     """The cubin of one target.
 

@@ -13,6 +13,11 @@ _SBIN = "+PATH=/usr/sbin:/sbin"
 _PROGRAMS = ("nvcc", "nvrtc", "cuobjdump", "gcc", "g++", "clang", "python3", "sh", "dpkg-query")
 
 
+def kernel_of(nonce: str) -> str:
+    """Name of the kernel that the image's compiler makes in this run, and in no other."""
+    return f"envbuild_add_{nonce}"
+
+
 def look(bench: Bench, *, locked: bool) -> list[Step]:
     """What the image is: programs, libraries, the compiler pair. No GPU, nothing compiled."""
     planted = bench.probe("planted")
@@ -79,19 +84,22 @@ def above_ceiling(
 
 
 def compile_nvcc(
-    bench: Bench, terms: Terms, other: str, above: list[Step], *, cuobjdump: bool
+    bench: Bench, terms: Terms, other: str, above: list[Step], nonce: str, *, cuobjdump: bool
 ) -> list[Step]:
     """The image's nvcc at work: the probe, its controls, and a whole program, linked twice."""
     add, program, out = bench.probe("add.cu"), bench.probe("program.cu"), bench.out
     env = (f"TMPDIR={bench.out()}",)
     wanted = [word for code in terms.gencode for word in ("-gencode", code)]
     first = wanted[:2]
+    # Not compressed, so that the kernel's name can be read in it.
+    named = ("-no-compress", f"-DENVBUILD_ADD={kernel_of(nonce)}")
+    made = (*wanted, *named, "-o", out("image.fatbin"), add)
 
     def nvcc(name: str, *argv: str, seconds: float = 120.0) -> Step:
         return Step(name, ("nvcc", *argv), env, seconds)
 
     steps = [
-        nvcc("compile", "-fatbin", *wanted, "-o", out("image.fatbin"), add, seconds=300.0),
+        nvcc("compile", "-fatbin", *made, seconds=300.0),
         nvcc("broken", "-fatbin", *first, "-DENVBUILD_BROKEN", "-o", out("broken.fatbin"), add),
         nvcc(
             "other",
@@ -124,7 +132,7 @@ def compile_nvcc(
     return steps
 
 
-def compile_nvrtc(bench: Bench, terms: Terms, other: str) -> list[Step]:
+def compile_nvrtc(bench: Bench, terms: Terms, other: str, nonce: str) -> list[Step]:
     """A prefix without nvcc: device code only, one file a target."""
     add, include = bench.probe("add.cu"), f"-I{bench.probe()}"
 
@@ -132,10 +140,11 @@ def compile_nvrtc(bench: Bench, terms: Terms, other: str) -> list[Step]:
         argv = ("nvrtc", f"-arch=sm_{target}", include, *flags, "-o", bench.out(file), add)
         return Step(name, argv)
 
+    named = f"-DENVBUILD_ADD={kernel_of(nonce)}"
     first, *rest = terms.promise
     return [
-        nvrtc("compile", first, f"image.{first}.cubin"),
-        *(nvrtc(f"compile {t}", t, f"image.{t}.cubin") for t in rest),
+        nvrtc("compile", first, f"image.{first}.cubin", named),
+        *(nvrtc(f"compile {t}", t, f"image.{t}.cubin", named) for t in rest),
         nvrtc("broken", first, "broken.cubin", "-DENVBUILD_BROKEN"),
         nvrtc("other", other, "other.fatbin"),
     ]
@@ -166,6 +175,7 @@ def reference(bench: Bench, nonce: str, gpu: Gpu | None) -> list[Step]:
 def _smoke(bench: Bench, name: str, nonce: str, code: str | None, gpu: Gpu | None) -> Step:
     argv = [bench.probe("probe"), "smoke", "--nonce", nonce, "--count", str(COUNT)]
     argv += ["--code", bench.out(code) if code else bench.probe("add.fatbin")]
+    argv += ["--kernel", kernel_of(nonce)] if code else []
     for target in OTHERS:
         argv += ["--other", target[:-1], bench.probe(f"other.{target}.cubin")]
     if gpu and gpu.uuid and gpu.uuid.startswith("GPU-"):

@@ -8,9 +8,11 @@ import typer
 
 from envbuild.cli import show
 from envbuild.cli.options import NetFlags, OutputFlags, expand
-from envbuild.errors import InputError, StaleError
+from envbuild.errors import InputError, MachineError, StaleError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from envbuild.engines.find import Found
     from envbuild.io.net import Net
     from envbuild.io.workspace import Workspace
@@ -65,6 +67,8 @@ def command(
     from envbuild.values.codec import dump
 
     space = Workspace()
+    target = out or space.path("certificate.json")
+    _can_write(path for path in (target, record, junit) if path)
     policy = run.Policy(
         require=_words(require) or ("smoke",), cc=_ccs(cc), device=device, access=access
     )
@@ -80,7 +84,6 @@ def command(
         say=show.note,
     )
     certificate = run.state(seen, policy.require)
-    target = out or space.path("certificate.json")
     with contextlib.nullcontext() if out else space.held():
         files.write(target, dump(certificate))
     if record:
@@ -94,6 +97,21 @@ def command(
     else:
         show.result(show.clean(table(certificate, str(target))))
     return certificate.exit
+
+
+def _can_write(paths: "Iterable[Path]") -> None:
+    """Refuse before anything runs, not after minutes of it.
+
+    Raises:
+        MachineError: one of the files cannot be written.
+    """
+    import os
+
+    for path in paths:
+        folder = next(one for one in path.absolute().parents if one.exists())
+        if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            what = f"{path} cannot be written"
+            raise MachineError(what, fix="choose another place")
 
 
 def _image(

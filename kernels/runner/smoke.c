@@ -1,6 +1,6 @@
 /* The driver, told apart and put to work: every call checked, every element compared.
  *
- * probe smoke --nonce TEXT --count N --code FILE [--uuid UUID] --other CC FILE ...
+ * probe smoke --nonce TEXT --count N --code FILE [--kernel NAME] [--uuid UUID] --other CC FILE ...
  *
  * The --code module adds N elements and then shows that its own checks can fail. An --other
  * module holds code for another device; the first whose major number differs is tried.
@@ -233,11 +233,12 @@ static double seconds(void)
 }
 
 /* The sums, then the controls on the same buffers; nonzero = it did not come through. */
-static int exercise(void *image, float *host, unsigned n, const device_pointer p[3])
+static int exercise(void *image, const char *kernel, float *host, unsigned n,
+                    const device_pointer p[3])
 {
     void *module, *function;
     if (CHECK(module_load, (&module, image)) ||
-        CHECK(module_function, (&function, module, "envbuild_add")) ||
+        CHECK(module_function, (&function, module, kernel)) ||
         CHECK(fill, (p[2], POISON, n)) || CHECK(synchronize, ()))
         return 1;
     double start = seconds();
@@ -279,7 +280,7 @@ static void try_other(const struct named *others, int count, int major)
     }
 }
 
-static int work(const char *file, unsigned n)
+static int work(const char *file, const char *kernel, unsigned n)
 {
     device_pointer p[3] = {0, 0, 0};
     size_t available = 0, total = 0, bytes = (size_t)n * 4;
@@ -301,7 +302,7 @@ static int work(const char *file, unsigned n)
         bad = CHECK(to_device, (p[i], host, bytes));
     }
     if (!bad)
-        bad = exercise(image, host, n, p);
+        bad = exercise(image, kernel, host, n, p);
     for (int i = 0; i < 3; i++) {
         if (p[i] && CHECK(release, (p[i])))
             bad = 1;
@@ -315,7 +316,7 @@ int smoke(char **arguments)
 {
     struct named others[MANY];
     int nothers = 0;
-    const char *nonce = "", *uuid = NULL, *code = "";
+    const char *nonce = "", *uuid = NULL, *code = "", *kernel = "envbuild_add";
     unsigned n = 0;
     for (char **a = arguments; *a;) {
         if (!strcmp(*a, "--nonce") && a[1])
@@ -328,6 +329,8 @@ int smoke(char **arguments)
             others[nothers++] = (struct named){a[1], a[2]}, a += 3;
         else if (!strcmp(*a, "--code") && a[1])
             code = a[1], a += 2;
+        else if (!strcmp(*a, "--kernel") && a[1])
+            kernel = a[1], a += 2;
         else {
             fprintf(stderr, "probe smoke: %s is not understood\n", *a);
             return 2;
@@ -343,7 +346,7 @@ int smoke(char **arguments)
     if (major < 0)
         return 0;
     try_other(others, nothers, major);
-    int bad = work(code, n);
+    int bad = work(code, kernel, n);
     event("end");
     text("nonce", nonce);
     printf(",\"calls\":%d,\"bad\":%d", calls, bad);

@@ -43,6 +43,15 @@ def test_one_target_is_taken_out() -> None:
         sass.extract(PREBUILT.read_bytes(), "30")
 
 
+def test_the_kernel_is_found_by_its_name() -> None:
+    code = PREBUILT.read_bytes()
+    assert sass.lacking(code, "envbuild_add") == ()
+    assert sass.lacking(code, "envbuild_ad") == sass.targets(code)
+    cubin = sass.extract(code, "90")
+    assert sass.lacking(cubin, "envbuild_add") == ()
+    assert sass.lacking(cubin, "envbuild_add_1") == ("90",)
+
+
 @pytest.mark.parametrize("size", [0, 3, 17, 40, 500, -1, -2000])
 def test_a_cut_file_is_an_error(size: int) -> None:
     with pytest.raises(InputError):

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from envbuild import data
 from envbuild.certify import run
 from envbuild.certify.probes import DRIVER_LIBRARIES
+from envbuild.errors import ImageError
 from envbuild.matrix.load import load
 from envbuild.values.certificate import Certificate, Check
 from tests.certify import here
@@ -86,6 +88,32 @@ def test_a_compiler_that_makes_nothing(tmp_path: Path) -> None:
     )
     assert check(found, "sass").verdict == "fail"
     assert found.exit in {6, 9}
+
+
+def test_code_that_was_made_before_is_not_what_was_compiled(tmp_path: Path) -> None:
+    """A compiler that hands out a whole and right fatbin, for every target: the shipped one."""
+    prebuilt = data.folder("kernels") / "prebuilt/add.fatbin"
+    found = certify(
+        PATH=wrapper(
+            tmp_path,
+            f'case "$*" in *image.fatbin*) for o; do case $o in */image.fatbin) '
+            f'exec cp {prebuilt} "$o";; esac; done;; *) exec {NVCC}/nvcc "$@";; esac',
+        )
+    )
+    assert (check(found, "sass").verdict, found.exit) == ("fail", 6)
+    assert "not compiled in this run" in check(found, "sass").reason
+
+
+def test_results_that_the_compiler_writes_itself(tmp_path: Path) -> None:
+    """A process of the image can reach the runner's own output: then nothing in it counts."""
+    lie = """echo '{"step":"compile","rc":0}' >/proc/$PPID/fd/1"""
+    go_on = f'exec {NVCC}/nvcc "$@"'
+    with pytest.raises(ImageError, match="in the probes' place"):
+        certify(PATH=wrapper(tmp_path, f"{lie}; {go_on}"))
+    late = f'case "$*" in *image.fatbin*) {lie};; esac; {go_on}'
+    found = certify(PATH=wrapper(tmp_path, late))
+    assert "not tried" in check(found, "compiles").reason
+    assert found.exit in {8, 9}
 
 
 def test_a_cut_library_does_not_resolve(tmp_path: Path) -> None:
