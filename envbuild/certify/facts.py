@@ -94,6 +94,12 @@ def loads(ran: Ran | None) -> dict[str, Event] | None:
         return None
 
 
+def there(load: Event) -> bool:
+    """Something has the library's name, be it cut, empty (a left-over mount point) or whole."""
+    absent = f"{load.name}: cannot open shared object file: No such file or directory"
+    return bool(load.path or load.signal) or not load.error.startswith(absent)
+
+
 def cache_drivers(ran: Ran | None) -> tuple[str, ...]:
     """Driver libraries that the loader's cache names, as paths."""
     found = _LDCONFIG.findall(ran.out if ran else "")
@@ -182,7 +188,7 @@ def baked(seen: Seen) -> tuple[str, ...]:
     The local engine has no image: there only what lies in the prefix counts.
     """
     loaded = loads(seen.step("loads")) or {}
-    paths = [e.path or e.name for name, e in loaded.items() if name in DRIVER_LIBRARIES and e.path]
+    paths = [e.path or name for name, e in loaded.items() if name in DRIVER_LIBRARIES and there(e)]
     paths += cache_drivers(seen.step("ldconfig"))
     if seen.subject.kind == "prefix":
         prefix = PurePosixPath(seen.subject.name)

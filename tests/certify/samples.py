@@ -24,14 +24,18 @@ def load_line(name: str, path: str = "", error: str = "", version: int = 0) -> s
     )
 
 
-MISSING = "cannot open shared object file"
+def missing_line(name: str) -> str:
+    error = f"{name}: cannot open shared object file: No such file or directory"
+    return load_line(name, error=error)
+
+
 DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1")
 CUDART = "/usr/local/cuda/lib64/libcudart.so.13"
 LOADS = "\n".join(
     [
-        *(load_line(name, error=MISSING) for name in DRIVER),
+        *(missing_line(name) for name in DRIVER),
         load_line("libcudart.so.13", CUDART, version=13000),
-        load_line("libcudart.so.12", error=MISSING),
+        missing_line("libcudart.so.12"),
     ]
 )
 PLANTED = "\n".join(load_line(name, f"{PROBES}/planted/{name}") for name in DRIVER)

@@ -37,6 +37,10 @@ def test_observations_can_be_judged_again_from_a_file() -> None:
     assert judge(again, ("smoke",)) == judge(seen(), ("smoke",))
 
 
+def _no_version() -> str:
+    return samples.LOADS.replace('"version":13000', '"version":0')
+
+
 FAILS = [
     ("toolchain.compiles", lambda s: changed(s, "compile", rc=2, err="error: no"), "image"),
     ("toolchain.compiles", lambda s: changed(s, "link", rc=1, err="cannot find -lcudart"), "image"),
@@ -95,12 +99,32 @@ FAILS = [
             s,
             "loads",
             out=samples.LOADS.replace(
-                samples.load_line("libcuda.so.1", error=samples.MISSING),
+                samples.missing_line("libcuda.so.1"),
                 samples.load_line("libcuda.so.1", "/usr/lib/libcuda.so.535.1"),
             ),
         ),
         "image",
     ),
+    *(
+        (
+            "toolchain.no-driver",
+            lambda s, error=error: changed(
+                s,
+                "loads",
+                out=samples.LOADS.replace(
+                    samples.missing_line("libcuda.so.1"),
+                    samples.load_line("libcuda.so.1", error=error),
+                ),
+            ),
+            "image",
+        )
+        for error in (
+            "loading it ended the process",
+            "/usr/lib/libcuda.so.1: file too short",
+            "libX11.so.6: cannot open shared object file: No such file or directory",
+        )
+    ),
+    ("toolchain.loader", lambda s: changed(s, "loads", out=_no_version()), "image"),
     (
         "toolchain.no-driver",
         lambda s: changed(
@@ -136,6 +160,20 @@ def _failed(instead: str, call: str, code: int) -> tuple[tuple[str, str], ...]:
 def test_each_check_can_fail(name, mutate, blame) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     assert verdict(seen(), name)[0] == "pass"
     assert verdict(mutate(seen()), name) == ("fail", blame)
+
+
+@pytest.mark.parametrize("name", ["libcuda.so.1", "libnvidia-ml.so.1"])
+@pytest.mark.parametrize("step", ["loads", "planted", "both"])
+def test_a_driver_that_was_not_looked_for_is_not_absent(name: str, step: str) -> None:
+    now = seen()
+    for one in ("loads", "planted") if step == "both" else (step,):
+        ran = now.step(one)
+        assert ran is not None
+        lines = [text for text in ran.out.splitlines() if f'"{name}"' not in text]
+        now = changed(now, one, out="\n".join(lines))
+    if step != "planted":
+        assert verdict(now, "toolchain.no-driver") == ("inconclusive", "suite")
+    assert verdict(now, "toolchain.no-driver")[0] != "pass"
 
 
 GREEN = [
@@ -247,6 +285,7 @@ class TestNoCompiler:
         now = changed(seen("toolchain"), "which", out="nvrtc /prefix/bin/nvrtc\n")
         result = judge(now, ("toolchain",))
         assert check(result, "toolchain.pair").core is False
+        assert check(result, "toolchain.pair").verdict == "skip"
         assert result.exit == 0
 
     def test_musl_is_a_skip_with_its_reason(self) -> None:
@@ -256,6 +295,8 @@ class TestNoCompiler:
         result = judge(now, ("toolchain",))
         assert result.exit == 6
         assert "no glibc" in check(result, "toolchain.loader").reason
+        for name in ("toolchain.loader", "toolchain.no-driver", "smoke.sums"):
+            assert verdict(now, name) == ("skip", "image")
         assert judge(now, ("smoke",)).exit == 6
 
 
@@ -279,7 +320,7 @@ class TestMachine:
 
     def test_and_yet_nothing_in_it_may_have_failed(self) -> None:
         """What is seen to be wrong, a cut libcudart or a baked libnvidia-ml, is not certified."""
-        for name, mutate, _ in FAILS[:15]:
+        for name, mutate, _ in FAILS[:19]:
             assert name.startswith("toolchain.")
             assert judge(mutate(seen()), ("smoke",)).exit == 6  # type: ignore[no-untyped-call]
 
@@ -301,6 +342,11 @@ class TestMachine:
         result = judge(now, ("smoke",))
         assert result.exit == 4
         assert "came in" in check(result, "smoke.sums").reason
+
+    def test_a_gpu_that_the_image_does_not_promise_proves_nothing(self) -> None:
+        now = runtime(seen())
+        now = replace(now, terms=replace(now.terms, promise=("86",)))
+        assert verdict(now, "smoke.sums") == ("fail", "machine")
 
     @pytest.mark.parametrize("gpu", [Gpu(cc="9.0"), Gpu(uuid="MIG-1", cc="9.0"), Gpu()])
     def test_a_gpu_without_a_uuid_is_known_by_its_cc(self, gpu: Gpu) -> None:
@@ -372,7 +418,7 @@ class TestBlame:
             seen(),
             "loads",
             out=samples.LOADS.replace(
-                samples.load_line("libcuda.so.1", error=samples.MISSING),
+                samples.missing_line("libcuda.so.1"),
                 samples.load_line("libcuda.so.1", path),
             ),
         )
@@ -380,6 +426,16 @@ class TestBlame:
 
 
 LIES = [
+    *(
+        "\n".join(samples.SMOKE_LINES).replace(old, new)
+        for old, new in (
+            ('"event":"memory"', '"event":"memo"'),
+            ('"calls":35', '"calls":0'),
+            (f'"changed","compared":{samples.COUNT}', '"changed","compared":1'),
+            (f'"skipped","compared":{samples.COUNT}', '"skipped","compared":1'),
+            ("/usr/lib/libcuda.so.580.159.04", ""),
+        )
+    ),
     "",
     "not json at all",
     '{"event":"start"',

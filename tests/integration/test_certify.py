@@ -110,6 +110,52 @@ def test_a_driver_in_the_image(engine: Engine, make: Make) -> None:
     assert "libcuda.so.1" in check(found, "no-driver").value
 
 
+PLANTED = (PREBUILT / "planted.so").read_bytes()
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+DRIVERS = {
+    # A folder of stubs on the loader's path, where the library has its bare name.
+    "libcuda.so": ("COPY driver /opt/stubs/libcuda.so\nENV LD_LIBRARY_PATH=/opt/stubs\n", PLANTED),
+    # What `docker commit` of a container with a GPU leaves: empty mount points.
+    "libnvidia-ml.so.1": (f"COPY driver {LIBRARIES}/libnvidia-ml.so.1\n", b""),
+    "libnvidia-ptxjitcompiler.so.1": (
+        f"COPY driver {LIBRARIES}/libnvidia-ptxjitcompiler.so.1\n",
+        PLANTED[:3000],
+    ),
+    "libnvidia-nvvm.so.4": (
+        "COPY driver /usr/lib/wsl/lib/libnvidia-nvvm.so.4\n"
+        + "RUN echo /usr/lib/wsl/lib >/etc/ld.so.conf.d/wsl.conf && ldconfig\n",
+        PLANTED,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_what_is_left_of_a_driver_in_the_image(engine: Engine, make: Make, name: str) -> None:
+    more, content = DRIVERS[name]
+    image = make(
+        RUNTIME.replace("{more}", more), libcudart__so__13=CUDART.read_bytes(), driver=content
+    )
+    found = certify(engine, image)
+    assert name in check(found, "no-driver").value
+    assert (check(found, "no-driver").verdict, found.exit) == ("fail", 6)
+
+
+@pytest.mark.parametrize(
+    ("label", "code"),
+    [("envbuild.cuda=13.5", 6), ("envbuild.cc=6.1,12.0", 6), ("envbuild.stage=devel", 6)],
+)
+def test_labels_that_promise_what_is_not_there(
+    engine: Engine, make: Make, label: str, code: int
+) -> None:
+    more = f"LABEL {label}\n"
+    image = make(RUNTIME.replace("{more}", more), libcudart__so__13=CUDART.read_bytes())
+    try:
+        found = certify(engine, image).exit
+    except EnvbuildError as e:
+        found = e.exit_code
+    assert found == code
+
+
 def test_a_cut_library_in_the_image(engine: Engine, make: Make) -> None:
     whole = CUDART.read_bytes()
     image = make(RUNTIME.replace("RUN ldconfig\n", ""), libcudart__so__13=whole[: len(whole) // 2])

@@ -14,6 +14,9 @@ from envbuild.certify.verdicts import ruled, settle
 from envbuild.values.certificate import Check, Control
 from envbuild.values.codec import Pairs, replace
 
+# Looked for by every release; an answer without one of them is no answer.
+_ALWAYS = ("libcuda.so.1", "libnvidia-ml.so.1")
+
 
 def loader(seen: Seen) -> Check:
     """The CUDA runtime library is really loaded."""
@@ -56,6 +59,9 @@ def loader(seen: Seen) -> Check:
         controls = (Control(name="cut library", red=not cut.path, says=says[:300]),)
     if not event.path:
         return ruled(check, "fail", f"{name}: {event.error}", "image")
+    if name.startswith("libcudart.") and not event.version:
+        reason = f"{event.path} does not say which CUDA runtime it is"
+        return settle(ruled(check, "fail", reason, "image"), *controls)
     version = facts.version(event.version) if event.version else None
     if reason := another_release(seen, version, name):
         return settle(ruled(check, "fail", reason, "image"), *controls)
@@ -94,14 +100,15 @@ def no_driver(seen: Seen) -> Check:
         # It was seen; a control that the loader never came to says nothing against that.
         return ruled(check, "fail", reason, "image")
     planted = facts.loads(seen.step("planted"))
-    controls: tuple[Control, ...] = ()
-    if planted is not None:
-        wanted = [name for name in loaded or () if name in DRIVER_LIBRARIES]
-        paths = [planted[name].path if name in planted else "" for name in wanted]
-        red = bool(paths) and all(f"{seen.probes_at}/planted/" in path for path in paths)
-        says = f"seen at {paths[0]}" if red else "not seen"
-        controls = (Control(name="planted libcuda", red=red, says=says),)
-    return settle(check, *controls)
+    if planted is None:
+        return settle(check)
+    looked = [name for name in DRIVER_LIBRARIES if loaded and name in loaded]
+    if any(name not in looked for name in (*_ALWAYS, *planted) if name in DRIVER_LIBRARIES):
+        return ruled(check, "inconclusive", "not each of them was looked for", "suite")
+    paths = [planted[name].path if name in planted else "" for name in looked]
+    red = all(f"{seen.probes_at}/planted/" in path for path in paths)
+    says = f"seen at {paths[0]}" if red else "not seen"
+    return settle(check, Control(name="planted libcuda", red=red, says=says))
 
 
 def lock_drift(seen: Seen) -> Check:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from envbuild.certify import facts
 from envbuild.certify.seen import Event, Seen, events
 from envbuild.certify.suites.common import NO_GLIBC, last_line, runtime_library
+from envbuild.certify.terms import covers
 from envbuild.certify.verdicts import ruled, settle
 from envbuild.errors import InputError
 from envbuild.values.certificate import Blame, Check, Control, Verdict
@@ -127,13 +128,15 @@ def read(seen: Seen, step: str) -> Run:
     if ran.signal or ran.rc:
         how = f"signal {ran.signal}" if ran.signal else f"exit code {ran.rc}"
         return Run((), "inconclusive", f"the probe ended with {how}", "machine")
-    gpu, device = seen.choice.gpu, next((e for e in found if e.event == "device"), None)
-    if gpu and device and (stranger := _stranger(gpu, device)):
+    device = next((e for e in found if e.event == "device"), None)
+    if device and (stranger := _stranger(seen, device)):
         return Run((), "fail", stranger, "machine")
     kinds = [e.event for e in found]
     if len(set(kinds)) != len(kinds):
         return Run((), "inconclusive", "the probe's answer names a result twice", "suite")
     memory = next((e for e in found if e.event == "memory"), None)
+    if memory is None and "sums" in kinds:
+        return Run((), "inconclusive", "the probe took memory without asking for room", "suite")
     if memory and memory.need * 4 > memory.available:
         reason = (
             f"{memory.need >> 20} MiB are more than a quarter of the "
@@ -143,13 +146,15 @@ def read(seen: Seen, step: str) -> Run:
     return Run(found)
 
 
-def _stranger(gpu: Gpu, device: Event) -> str:
-    """Why the device that came in is not the chosen one; empty where it is."""
-    cc = f"{device.major}.{device.minor}"
+def _stranger(seen: Seen, device: Event) -> str:
+    """Why the device that came in is not the chosen one, or proves nothing; empty where it is."""
+    gpu, cc = seen.choice.gpu or Gpu(), f"{device.major}.{device.minor}"
     named = gpu.uuid if gpu.uuid and gpu.uuid.startswith("GPU-") else None
-    if named in {None, device.uuid} and gpu.cc in {None, cc}:
-        return ""
-    return f"{gpu.uuid or 'a GPU'} of cc {gpu.cc} was chosen, {device.uuid} of cc {cc} came in"
+    if named not in {None, device.uuid} or gpu.cc not in {None, cc}:
+        return f"{gpu.uuid or 'a GPU'} of cc {gpu.cc} was chosen, {device.uuid} of cc {cc} came in"
+    if covers(seen.terms.promise, cc) is None:
+        return f"the image promises sm_{', sm_'.join(seen.terms.promise)}, cc {cc} came in"
+    return ""
 
 
 def code_name(seen: Seen) -> str:
@@ -178,6 +183,8 @@ def _driver(seen: Seen, run: Run) -> Check:
     if e.error or e.code or not e.cuda:
         reason = " ".join(filter(None, (e.error, e.missing))) or f"cuDriverGetVersion: {e.code}"
         return settle(ruled(check, "fail", reason, "machine"), *controls)
+    if not e.path:
+        return ruled(check, "inconclusive", "the driver's file has no path", "suite")
     return settle(check, *controls)
 
 
@@ -274,7 +281,7 @@ def _calls(seen: Seen, run: Run) -> Check:
         controls = (Control(name="bad launch", red=bad.answer in BAD_LAUNCH, says=says),)
     if e:
         return settle(ruled(check, "fail", _failure(e), _owner(seen)), *controls)
-    if end is None or end.nonce != seen.nonce or end.bad:
+    if end is None or end.nonce != seen.nonce or end.bad or end.calls < 1:
         return ruled(check, "inconclusive", "the probe did not come to its end", "machine")
     return settle(check, *controls)
 
@@ -293,11 +300,11 @@ def _sums(seen: Seen, run: Run) -> Check:
     controls = []
     if changed:
         says = f"{changed.wrong} wrong after one was changed"
-        red = changed.wrong == sums.wrong + 1
+        red = changed.wrong == sums.wrong + 1 and changed.compared == seen.count
         controls.append(Control(name="changed element", red=red, says=says))
     if skipped:
         says = f"{skipped.wrong} of {skipped.compared} wrong without a launch"
-        red = skipped.wrong == seen.count
+        red = skipped.wrong == skipped.compared == seen.count
         controls.append(Control(name="skipped launch", red=red, says=says))
     if sums.wrong:
         reason = f"{sums.wrong} of {seen.count} sums are wrong, the first at {sums.first}"
