@@ -5,7 +5,7 @@ from itertools import combinations
 from envbuild.matrix.model import Matrices
 from envbuild.planner.cards import cpu_of
 from envbuild.planner.choose import feasible
-from envbuild.planner.plan import matrix_id, plan_one
+from envbuild.planner.one import matrix_id, plan_one
 from envbuild.planner.resolve import resolve
 from envbuild.planner.spell import as_request
 from envbuild.planner.table import Table, table_of

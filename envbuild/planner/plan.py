@@ -1,16 +1,10 @@
 """A target into a plan: one function, no input but its arguments."""
 
 from envbuild.matrix.model import Matrices
-from envbuild.planner import access, compose, explain
-from envbuild.planner.choose import Choice, choose
-from envbuild.planner.gencode import flags, gencode
-from envbuild.planner.needs import driver_needs, lifetime
-from envbuild.planner.notes import Chosen, notes
-from envbuild.planner.rules.base import remember
-from envbuild.planner.table import Table, table_of
+from envbuild.planner.one import plan_one
+from envbuild.planner.table import table_of
 from envbuild.planner.target import Target
-from envbuild.values.finding import outcome
-from envbuild.values.plan import Fleet, MatrixId, Plan
+from envbuild.values.plan import Fleet, Plan
 
 
 def plan(target: Target, matrices: Matrices) -> Plan | Fleet:
@@ -23,82 +17,3 @@ def plan(target: Target, matrices: Matrices) -> Plan | Fleet:
 
         return fleet(target, matrices)
     return plan_one(table_of(matrices), target)
-
-
-def plan_one(table: Table, target: Target) -> Plan:
-    """One image or one host set-up; remembered, since equal targets have equal plans."""
-    key = ("plan", target)
-    known = table.memo.get(key)
-    if isinstance(known, Plan):
-        return known
-    choice = choose(table, target)
-    made = _refused(table, target) if choice is None else _planned(table, target, choice)
-    remember(table, key, made)
-    return made
-
-
-def matrix_id(matrices: Matrices) -> MatrixId:
-    """What every plan records of its matrices."""
-    return MatrixId(date=matrices.date, digest=matrices.digest)
-
-
-def _refused(table: Table, target: Target) -> Plan:
-    # A plan that is there does not pay for the modules of one that is not.
-    from envbuild.planner.refusal import refusal
-
-    return Plan(
-        outcome="refuse",
-        cc=target.cc,
-        where=target.where,
-        platform=target.platform,
-        arch=target.arch or "x86_64",
-        findings=refusal(table, target),
-        alternatives=explain.alternatives(table, target, None),
-        request=target.request,
-        declared=target.declared,
-        provenance=target.provenance,
-        matrix=matrix_id(table.matrices),
-    )
-
-
-def _planned(table: Table, target: Target, choice: Choice) -> Plan:
-    place = choice.place
-    made = compose.plan_codes(table, target, place)
-    cc = tuple(code.cc for code in made) if target.every_cc else target.cc
-    findings = (*choice.short, *notes(Chosen(table, target, choice, made, cc)))
-    disable = any(f.id == "image-require" for f in choice.short)
-    packages = compose.packages(table, target, choice)
-    os = table.os_of(place)
-    python = os.python if os is not None else target.python
-    return Plan(
-        outcome=outcome(findings),
-        cc=cc,
-        where=target.where,
-        # Wheels are released with a fourth part at times, which no other name of a toolkit has.
-        cuda=".".join(place.release.split(".")[:3]),
-        toolkit_source=place.source,
-        image=compose.image(table, target, place),
-        layout=compose.layout(table, target, place, disable),
-        host_compiler=compose.host_compiler(table, target, place),
-        gencode=gencode(made),
-        flags=flags(made),
-        env=compose.environment(table, target, choice, made, disable),
-        torch=compose.torch(table, choice.build),
-        packages=packages,
-        apt=compose.apt(table, target, choice, python=bool(packages)),
-        driver=driver_needs(table, target, place, cc),
-        access=target.access,
-        platform=target.platform,
-        arch=target.arch or "x86_64",
-        python=python if packages else None,
-        run=access.run_flags(target),
-        size=compose.size(place),
-        lasts_until=lifetime(table, target, place, cc),
-        findings=findings,
-        alternatives=explain.alternatives(table, target, choice),
-        request=target.request,
-        declared=target.declared,
-        provenance=target.provenance,
-        promise=tuple(code.target for code in made),
-        matrix=matrix_id(table.matrices),
-    )

@@ -84,7 +84,7 @@ def test_equal_input_gives_equal_bytes(request: Request) -> None:
     here = dump_line(planned(request))
     fresh = Table(load())
     target = resolve(request, None, load())
-    from envbuild.planner.plan import plan_one
+    from envbuild.planner.one import plan_one
 
     assert dump_line(plan_one(fresh, target)) == here
 
