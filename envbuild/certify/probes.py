@@ -22,6 +22,7 @@ DRIVER_LIBRARIES = (
     "libnvidia-ptxjitcompiler.so.1",
     "libnvidia-nvvm.so.4",
 )
+_RUNNERS = ("steps", "probe")
 # Code that must not load: one old and one new target, of which one is never the device's major.
 OTHERS = ("61", "90")
 
@@ -64,17 +65,18 @@ def stage(into: Path, arch: str) -> None:
         planted.mkdir(parents=True)
         for name in SOURCES:
             shutil.copyfile(folder / name, into / name)
-        for name in ("steps", "probe"):
+        for name in _RUNNERS:
             shutil.copyfile(prebuilt / arch / name, into / name)
-            (into / name).chmod(0o755)
         for name in DRIVER_LIBRARIES:
             shutil.copyfile(prebuilt / arch / "planted.so", planted / name)
         code = (prebuilt / "add.fatbin").read_bytes()
         (into / "add.fatbin").write_bytes(code)
         for target in OTHERS:
             (into / f"other.{target}.cubin").write_bytes(sass.extract(code, target))
-        for path in (into, planted):
-            path.chmod(0o755)
+        # Whatever our umask: the image's own user is somebody else.
+        for path in (into, *into.rglob("*")):
+            runs = path.is_dir() or path.name in _RUNNERS
+            path.chmod(0o755 if runs else 0o644)
     except OSError as e:
         what = f"{into} cannot be written: {e.strerror or e}"
         raise MachineError(what, fix="free some space in the temporary folder") from e

@@ -28,15 +28,15 @@ def subject(engine: Runner, image: Image, lock: str | None) -> tuple[Subject, st
 
 
 def confirm(engine: Runner, image: Image, ref: str) -> None:
-    """After the run: ``ref`` still names the image that was certified.
+    """After the run: ``ref``, and the name it was asked for by, are still the same image.
 
     Raises:
-        StaleError: it names another image now.
+        StaleError: one of them names another image now.
     """
-    now = engine.inspect(ref)
-    if not _same(now, image):
-        what = f"{ref} was changed while it was certified"
-        raise StaleError(what, fix="run envbuild certify again")
+    for name in dict.fromkeys((ref, image.ref)):
+        if not _same(engine.inspect(name), image):
+            what = f"{name} was changed while it was certified"
+            raise StaleError(what, fix="run envbuild certify again")
 
 
 def check_platform(image: Image, machine: str) -> None:

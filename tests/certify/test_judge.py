@@ -243,6 +243,11 @@ def test_no_room_to_compile_is_not_the_images_fault() -> None:
     assert verdict(now, "toolchain.compiles") == ("inconclusive", "machine")
 
 
+def test_no_room_for_a_control_is_not_the_suites_fault() -> None:
+    now = changed(seen(), "cut libcudart.so.13", rc=1, out="", err="x: No space left on device")
+    assert verdict(now, "toolchain.loader") == ("inconclusive", "machine")
+
+
 def test_two_readers_of_machine_code_must_agree() -> None:
     now = changed(seen(), "cuobjdump", rc=0, out="ELF file    1: image.1.sm_80.cubin\n")
     assert verdict(now, "toolchain.sass") == ("inconclusive", "suite")

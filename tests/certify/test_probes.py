@@ -26,7 +26,13 @@ def test_every_probe_file_has_its_hash() -> None:
 
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
 def test_a_run_gets_all_of_it(arch: str, tmp_path: Path) -> None:
-    probes.stage(tmp_path / "probes", arch)
+    before = os.umask(0o077)
+    try:
+        probes.stage(tmp_path / "probes", arch)
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "probes").rglob("*"):
+        assert path.stat().st_mode & 0o044 == 0o044, path
     for name in ("steps", "probe"):
         assert os.access(tmp_path / "probes" / name, os.X_OK)
     for target in probes.OTHERS:

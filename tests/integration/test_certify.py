@@ -14,9 +14,10 @@ import pytest
 from envbuild import data
 from envbuild.certify import run
 from envbuild.cli.app import run as command
-from envbuild.engines.base import Engine
-from envbuild.errors import EnvbuildError
+from envbuild.engines.base import Engine, RunSpec
+from envbuild.errors import EnvbuildError, MachineError, StaleError
 from envbuild.io.net import Net
+from envbuild.io.proc import Completed
 from envbuild.values.certificate import Certificate, Check
 from envbuild.values.host import Gpu, Host
 from envbuild.values.image import BuildContext, File, Image
@@ -122,8 +123,10 @@ DRIVERS = {
         PLANTED[:3000],
     ),
     "libnvidia-nvvm.so.4": (
-        "COPY driver /usr/lib/wsl/lib/libnvidia-nvvm.so.4\n"
-        + "RUN echo /usr/lib/wsl/lib >/etc/ld.so.conf.d/wsl.conf && ldconfig\n",
+        (
+            "COPY driver /usr/lib/wsl/lib/libnvidia-nvvm.so.4\n"
+            "RUN echo /usr/lib/wsl/lib >/etc/ld.so.conf.d/wsl.conf && ldconfig\n"
+        ),
         PLANTED,
     ),
 }
@@ -181,6 +184,22 @@ def test_a_gpu_that_does_not_come_in(engine: Engine, make: Make) -> None:
     except EnvbuildError as e:
         code = e.exit_code
     assert code == 4
+
+
+def test_an_image_that_is_replaced_meanwhile(
+    engine: Engine, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = make(RUNTIME, libcudart__so__13=CUDART.read_bytes())
+    real = engine.run
+
+    def replaced(ref: str, spec: RunSpec) -> Completed:
+        make("FROM scratch\nCOPY steps /steps\n", steps=(PREBUILT / "steps").read_bytes())
+        return real(ref, spec)
+
+    monkeypatch.setattr(engine, "run", replaced)
+    # A store that keeps no image without a name has none to run any more.
+    with pytest.raises((StaleError, MachineError), match=r"changed while|has no image"):
+        certify(engine, image)
 
 
 def test_the_command(

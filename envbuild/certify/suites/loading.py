@@ -59,6 +59,8 @@ def loader(seen: Seen) -> Check:
         controls = (Control(name="cut library", red=not cut.path, says=says[:300]),)
     if not event.path:
         return ruled(check, "fail", f"{name}: {event.error}", "image")
+    if made is not None and (stopped := broken(made, "the control")):
+        return ruled(check, *stopped, "machine")
     if name.startswith("libcudart.") and not event.version:
         reason = f"{event.path} does not say which CUDA runtime it is"
         return settle(ruled(check, "fail", reason, "image"), *controls)
