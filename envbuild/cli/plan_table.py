@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.cli.show import clean, paint
+from envbuild.cli.show import clean, command, paint
 from envbuild.values.finding import Finding
 from envbuild.values.plan import Alternative, DriverNeed, Fleet, HostCompiler, Plan
 
@@ -205,9 +205,7 @@ def _origin(plan: Plan) -> str:
 
 
 def _next(plan: Plan) -> str:
-    import shlex
-
     from envbuild.planner.spell import argv
 
-    up = shlex.join(argv(plan.request, "up"))
+    up = command(argv(plan.request, "up"))
     return f"{up} · why not the others: --explain · for programs: --json"

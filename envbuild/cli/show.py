@@ -9,6 +9,8 @@ from typing import TextIO
 from envbuild.errors import EnvbuildError, MachineError
 from envbuild.values.finding import Step
 
+# What no shell reads as anything else; shlex costs a plan more than its whole output.
+_PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+"
 _CODES = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _quiet = False
 
@@ -74,7 +76,18 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
 
 def clean(text: str) -> str:
     """Foreign text without the control characters that could move a terminal's cursor."""
+    if text.isprintable():
+        return text
     return "".join(c if c in "\n\t" or c.isprintable() else "?" for c in text)
+
+
+def command(argv: Sequence[str]) -> str:
+    """The arguments as one line that a shell reads as the same arguments."""
+    if all(word and word.isascii() and word.strip(_PLAIN) == "" for word in argv):
+        return " ".join(argv)
+    import shlex
+
+    return shlex.join(argv)
 
 
 def result(text: str) -> None:
@@ -84,10 +97,8 @@ def result(text: str) -> None:
 
 def step(one: Step) -> None:
     """A step of a dry run: the command as a shell reads it, with its reason as a comment."""
-    import shlex
-
     result(f"# {clean(one.why)}")
-    result(clean(shlex.join(one.argv) if one.argv else f"# {one.text}"))
+    result(clean(command(one.argv) if one.argv else f"# {one.text}"))
 
 
 def steps(all_: Sequence[Step], *, as_json: bool) -> None:
