@@ -55,11 +55,11 @@ def command(
     mode = access or best_access(host, found.engine.name)
     if mode == "none" and not usable_gpu(host):
         show.warn("no NVIDIA GPU can be used on this machine: it starts without one")
+    show.note(f"engine    {found.why}; GPU access: {mode}")
     step = found.engine.run_step(ref, argv, mode)
     if dry_run:
         show.json(step) if output.json else show.step(step)
         return 0
-    show.note(f"engine    {found.why}; GPU access: {mode}")
     if found.engine.inspect(ref) is None:
         found.engine.pull(ref, net.net())
     return found.engine.interactive(ref, argv, mode)

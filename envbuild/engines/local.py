@@ -136,6 +136,7 @@ class LocalEngine:
         # The wheel of that bare name holds nvcc; a missing g++ is said before anything is fetched.
         if any(wheel.name == "nvidia-cuda-nvcc" for wheel in lock.wheels):
             toolkits.need_host_compiler(plan.host_compiler.max if plan.host_compiler else None)
+        prefix.check_place(self.root)
         folder = self.root / prefix.key(lock.wheels)
         listing = self._intact(folder)
         if listing is None:

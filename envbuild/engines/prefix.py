@@ -18,6 +18,8 @@ from envbuild.io.net import Net
 from envbuild.values.codec import Pairs
 from envbuild.values.lock import Wheel
 
+# PATH splits at a colon, and nvcc hands the path of its own folder to a shell.
+_UNFIT = re.compile(r"""[:;&|<>()$`"'*?\\\n\r]""")
 _LAYOUT = "1"  # part of every name: raise it when the same wheels are to be laid out anew
 _FLOOR_MIB = 2048  # wheels and their contents, where the plan does not say its size
 _VERSIONED = re.compile(r"(lib[^/]+?\.so)\.[\d.]+")
@@ -67,6 +69,18 @@ def make(
     finally:
         shutil.rmtree(new, ignore_errors=True)
     return final
+
+
+def check_place(root: Path) -> None:
+    """A toolkit can work below this folder.
+
+    Raises:
+        MachineError: its path holds what PATH or nvcc's shell would read as something else.
+    """
+    if found := _UNFIT.search(str(root)):
+        what = f"no toolkit can work in {str(root)!r}"
+        why = f"its path holds {found[0]!r}, which PATH and nvcc's shell read as something else"
+        raise MachineError(what, why=why, fix="work in another folder")
 
 
 def check_room(root: Path, need_mib: int) -> None:

@@ -247,7 +247,8 @@ def _account(registry: str) -> tuple[str, str] | None:
 
     try:
         found = auth.load_config().resolve_authconfig(None if registry == HUB else registry)
-    except errors.DockerException as e:
+    except (errors.DockerException, OSError, AttributeError, TypeError, ValueError) as e:
+        # The SDK takes the file's shape on trust.
         what = f"docker's credentials for {registry} cannot be read: {e}"
         raise MachineError(what, fix=f"docker login {registry}") from e
     if not found:

@@ -164,9 +164,15 @@ def private_folder() -> Iterator[Path]:
     process holds.
 
     Raises:
-        MachineError: no temporary folder can be made.
+        MachineError: no temporary folder can be made, or none that engines can be told of.
     """
     parent = Path(tempfile.gettempdir())
+    if any(c in ',"\n\r' for c in str(parent)):
+        what = f"the folder for temporary files is {str(parent)!r}"
+        why = (
+            "engines take lists of comma-separated fields: no comma, quote or newline may be in it"
+        )
+        raise MachineError(what, why=why, fix="set TMPDIR to another folder")
     _sweep(parent)
     try:
         folder = Path(tempfile.mkdtemp(prefix=_PRIVATE, dir=parent))

@@ -278,6 +278,16 @@ def test_a_wheel_of_a_lock_is_never_more_than_one_requirement() -> None:
             wheels.check_fit((replace(MADE[0].wheel, **change),))
 
 
+@pytest.mark.parametrize("name", ["a:b", "a;b", "$(id)", "it's", 'a"b', "a\nb", "a\\b"])
+def test_a_folder_that_no_toolkit_works_in_is_refused_before_anything_is_fetched(
+    name: str, tmp_path: Path
+) -> None:
+    with serving(MADE) as index, pytest.raises(MachineError, match="no toolkit can work in"):
+        build(tmp_path / name, index, wheelhouse.context(MADE))
+    assert index.fetched == []
+    prefix.check_place(tmp_path / "a b é-_+=@,")
+
+
 def test_room_is_checked_before_anything_is_fetched(tmp_path: Path) -> None:
     prefix.check_room(tmp_path, 1)
     with serving(MADE) as index, pytest.raises(MachineError, match="MiB free"):

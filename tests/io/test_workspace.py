@@ -110,6 +110,15 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
     assert [p.name for p in tmp_path.iterdir()] == ["envbuild-private-not-a-folder"]
 
 
+@pytest.mark.parametrize("name", ["a, b", 'a"b', "a\nb"])
+def test_a_folder_that_engines_cannot_be_told_of_is_named(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+    with pytest.raises(MachineError, match="TMPDIR"), private_folder():
+        pass
+
+
 def test_what_cannot_be_removed_now_is_removed_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

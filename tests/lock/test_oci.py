@@ -110,6 +110,18 @@ def test_nobody_listens() -> None:
     assert "refused" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "config", ["[]", '"x"', '{"auths": []}', '{"credHelpers": 3}', '{"auths": {"x": 3}}']
+)
+def test_a_docker_config_may_be_anything(server: Server, tmp_path: Path, config: str) -> None:
+    guarded(server, "Basic eDp4", 'Basic realm="x"')
+    path = tmp_path / "docker" / "config.json"
+    path.parent.mkdir()
+    path.write_text(config)
+    with pytest.raises(MachineError):
+        oci.resolve("debian:trixie", AMD, mirror(server))
+
+
 def test_something_else_is_no_manifest(server: Server) -> None:
     server.put("/v2/library/debian/manifests/trixie", b"<html>hello</html>")
     with pytest.raises(MachineError, match="not an image manifest"):
