@@ -89,15 +89,18 @@ def loads(ran: Ran | None) -> dict[str, Event] | None:
     if ran is None or not ran.ok:
         return None
     try:
-        return {e.name: e for e in events(ran.out) if e.event == "load"}
+        found = [e for e in events(ran.out) if e.event == "load"]
     except InputError:
         return None
+    named = {e.name: e for e in found}
+    # A library that is loaded can print, too: two answers for one name are none.
+    return named if len(named) == len(found) else None
 
 
 def there(load: Event) -> bool:
     """Something has the library's name, be it cut, empty (a left-over mount point) or whole."""
     absent = f"{load.name}: cannot open shared object file: No such file or directory"
-    return bool(load.path or load.signal) or not load.error.startswith(absent)
+    return not load.error.startswith(absent)
 
 
 def cache_drivers(ran: Ran | None) -> tuple[str, ...]:
@@ -196,13 +199,19 @@ def baked(seen: Seen) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-def other_versions(wanted: Pairs, have: dict[str, str], *, missing: bool) -> tuple[str, ...]:
-    """Locked packages that the image has in another version (or, if ``missing``, lacks)."""
+def other_versions(
+    wanted: Pairs, have: dict[str, str], *, missing: bool, local: bool = False
+) -> tuple[str, ...]:
+    """Locked packages that the image has in another version (or, if ``missing``, lacks).
+
+    With ``local`` a wheel's local version (``+cu126``) may be left out of the lock; in Debian's
+    versions a plus is like any other character.
+    """
     found = []
     for name, text in wanted:
         now = have.get(name)
         if now is None and missing:
             found.append(f"{name} {text} is missing")
-        elif now is not None and now.split("+")[0] != text.split("+")[0]:
+        elif now is not None and text not in {now, now.split("+")[0] if local else now}:
             found.append(f"{name} {now}, locked {text}")
     return tuple(found)

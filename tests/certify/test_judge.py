@@ -2,6 +2,7 @@
 
 import pytest
 
+from envbuild.certify import verdicts
 from envbuild.certify.judge import Judgement, judge
 from envbuild.certify.seen import Choice, Code, Seen
 from envbuild.values.certificate import Check
@@ -160,6 +161,51 @@ def _failed(instead: str, call: str, code: int) -> tuple[tuple[str, str], ...]:
 def test_each_check_can_fail(name, mutate, blame) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     assert verdict(seen(), name)[0] == "pass"
     assert verdict(mutate(seen()), name) == ("fail", blame)
+
+
+@pytest.mark.parametrize("text", ["", '{"event":"load","version":"x"}'])
+def test_a_loader_probe_without_an_answer_is_no_pass(text: str) -> None:
+    now = changed(seen(), "loads", rc=0 if text else 1, out=text)
+    assert verdict(now, "toolchain.loader") == ("inconclusive", "suite")
+    assert verdict(now, "toolchain.no-driver") == ("inconclusive", "suite")
+
+
+def test_a_control_whose_own_making_failed_is_none() -> None:
+    now = changed(seen(), "cut libcudart.so.13", rc=1, out="", err="x: Permission denied")
+    assert verdict(now, "toolchain.loader") == ("void", "suite")
+    now = changed(seen(), "broken", rc=-1, timed_out=True, err="no_such_function")
+    assert verdict(now, "toolchain.compiles") == ("void", "suite")
+
+
+def test_whose_code_ran_and_which_driver_is_said() -> None:
+    for now, code in ((seen(), "image"), (runtime(seen()), "prebuilt")):
+        result = judge(now, ("smoke",))
+        assert check(result, "smoke.code").inputs.get("code") == code
+        assert check(result, "smoke.sums").inputs.get("code") == code
+        assert check(result, "smoke.driver").inputs.get("forward compatibility") == "no"
+    compat = ("/usr/lib/libcuda.so.580.159.04", "/usr/local/cuda/compat/libcuda.so.580")
+    result = judge(smoke(seen(), compat), ("smoke",))
+    assert check(result, "smoke.driver").inputs.get("forward compatibility") == "yes"
+
+
+def test_no_exit_code_without_a_core_check_that_passed() -> None:
+    passed = check(judge(seen(), ("smoke",)), "smoke.sums")
+    assert verdicts.exit_code([passed]) == 0
+    assert verdicts.exit_code([]) == 9
+    assert verdicts.exit_code([replace(passed, core=False)]) == 9
+    assert verdicts.exit_code([passed, replace(passed, verdict="skip")]) == 9
+    assert verdicts.run_exit([]) == 9
+    alone = verdicts.suite("smoke", [passed], required=False, seconds=0.0)
+    assert verdicts.run_exit([alone]) == 9
+
+
+def test_a_library_that_answers_for_the_probe_is_no_answer() -> None:
+    lie = samples.missing_line("libcuda.so.1")
+    real = samples.load_line("libcuda.so.1", error="loading it ended the process")
+    for text in (f"{lie}\n{real}", f"{real}\n{lie}"):
+        now = changed(seen(), "loads", out=samples.LOADS.replace(lie, text))
+        assert verdict(now, "toolchain.no-driver") == ("inconclusive", "suite")
+        assert judge(now, ("toolchain",)).exit == 8
 
 
 @pytest.mark.parametrize("name", ["libcuda.so.1", "libnvidia-ml.so.1"])
@@ -499,6 +545,45 @@ class TestLockDrift:
         )
         result = judge(self.locked(text), ("toolchain",))
         assert (check(result, "toolchain.lock-drift").verdict, result.exit) == ("fail", 6)
+
+    @pytest.mark.parametrize(
+        ("locked", "verdict"),
+        [("2.14.1", "pass"), ("2.14.1+cu126", "pass"), ("2.14.1+cpu", "fail")],
+    )
+    def test_the_local_version_of_a_wheel(self, locked: str, verdict: str) -> None:
+        text = self.PACKAGES.replace("13.0.88", "2.14.1+cu126")
+        now = self.locked(text)
+        wheels = Pairs({"nvidia-cuda-nvcc": locked})
+        now = replace(now, terms=replace(now.terms, wheels=wheels))
+        result = judge(now, ("toolchain",))
+        assert check(result, "toolchain.lock-drift").verdict == verdict
+
+    def debian(self, dpkg: str | None) -> Seen:
+        now = seen("toolchain")
+        now = replace(now, terms=replace(now.terms, apt=Pairs({"gcc-12": "12.2-1", "z": "1+b1"})))
+        return now if dpkg is None else changed(now, "dpkg", rc=0, out=dpkg)
+
+    @pytest.mark.parametrize(
+        ("dpkg", "verdict", "code"),
+        [
+            ("gcc-12=12.2-1\nz:amd64=1+b1\nother=3\nnoise\n", "pass", 0),
+            ("gcc-12=12.2-2\nz=1+b1\n", "fail", 6),
+            ("gcc-12=12.2-1\nz=1+b2\n", "fail", 6),
+            ("gcc-12=12.2-1+deb12u1\nz=1+b1\n", "fail", 6),
+            ("gcc-12=12.2-1\n", "fail", 6),
+            (None, "inconclusive", 8),
+        ],
+    )
+    def test_packages_of_the_distribution(self, dpkg: str, verdict: str, code: int) -> None:
+        result = judge(self.debian(dpkg), ("toolchain",))
+        assert (check(result, "toolchain.lock-drift").verdict, result.exit) == (verdict, code)
+
+    def test_the_runtime_stage_may_lack_packages_but_not_have_others(self) -> None:
+        for text, want in (("gcc-12=12.2-1", "pass"), ("z=2", "fail")):
+            now = self.debian(text)
+            now = runtime(now)
+            result = judge(now, ("toolchain",))
+            assert check(result, "toolchain.lock-drift").verdict == want
 
     def test_a_list_that_cannot_be_read_is_inconclusive(self) -> None:
         result = judge(self.locked("{"), ("toolchain",))

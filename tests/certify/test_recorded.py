@@ -61,3 +61,4 @@ def test_a_real_gpu() -> None:
     assert (found.device.name, found.device.cc, found.device.sms) == ("NVIDIA H200", "9.0", 132)
     assert (found.runtimes.driver, found.runtimes.driver_cuda) == ("580.159.04", "13.0")
     assert (found.access, found.engine) == ("cdi", "podman")
+    assert found.runtimes.toolkit == "13.5"

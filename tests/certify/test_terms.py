@@ -77,6 +77,7 @@ def test_labels_that_agree() -> None:
 
 def test_the_plan_of_another_image_is_refused() -> None:
     assert made(image(plan=digest(PLAN)), PLAN).origin == "plan"
+    assert made(image(plan="sha256:1", promise="61")).origin == "labels"
     with pytest.raises(InputError, match="another plan"):
         made(image(plan="sha256:1"), PLAN)
     with pytest.raises(InputError, match="another plan"):

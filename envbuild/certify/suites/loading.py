@@ -136,7 +136,7 @@ def lock_drift(seen: Seen) -> Check:
     devel = seen.terms.stage == "devel"
     if (len(wheels) and devel and python.python is None) or (len(apt) and debian is None):
         return ruled(check, "inconclusive", "the image's packages cannot be listed", "image")
-    drift += facts.other_versions(wheels, python.versions, missing=devel)
+    drift += facts.other_versions(wheels, python.versions, missing=devel, local=True)
     drift += facts.other_versions(apt, debian or {}, missing=devel)
     name, _ = next(iter((*wheels, *apt)))
     wrong = Pairs({name: "0.control"})
