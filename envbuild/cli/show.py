@@ -75,7 +75,11 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
 
 
 def clean(text: str) -> str:
-    """Foreign text without the control characters that could move a terminal's cursor."""
+    """Foreign text without what could move a terminal's cursor, and without logins of addresses."""
+    if "://" in text:
+        from envbuild.io.net import without_login
+
+        text = without_login(text)
     if text.isprintable():
         return text
     return "".join(c if c in "\n\t" or c.isprintable() else "?" for c in text)
@@ -102,9 +106,12 @@ def step(one: Step) -> None:
 
 
 def steps(all_: Sequence[Step], *, as_json: bool) -> None:
-    """The steps of a dry run: for people to copy, or as a list."""
+    """The steps of a dry run: for people to copy, or as a list; never with a login."""
     if as_json:
-        json(all_)
+        from envbuild.io.net import without_login
+        from envbuild.values.codec import replace
+
+        json([replace(one, argv=tuple(map(without_login, one.argv))) for one in all_])
         return
     for one in all_:
         step(one)

@@ -51,7 +51,7 @@ def checked(net: Net) -> Net:
             raise InputError(what, fix="give the CA bundle in PEM form")
     for flag, url in (("--apt-mirror", net.apt_mirror), ("--index-url", net.index_url)):
         if url is not None and not _is_address(url):
-            what = f"{flag} {without_password(url)!r} is not an address"
+            what = f"{flag} {without_login(url)!r} is not an address"
             raise InputError(what, fix="give http://... or https://...")
     mirror = net.registry_mirror
     if mirror is not None and _REGISTRY.fullmatch(mirror) is None:
@@ -71,9 +71,9 @@ def _is_address(url: str) -> bool:
     return (parts.scheme in {"http", "https"} and bool(parts.hostname)) or parts.scheme == "file"
 
 
-def without_password(text: str) -> str:
-    """A text in which the passwords of addresses are stars: for screens and logs."""
-    return re.sub(r"(?<=://)([^/@\s:]*):[^/@\s]*(?=@)", r"\1:****", text)
+def without_login(text: str) -> str:
+    """A text in which names and passwords of addresses are stars: for screens and logs."""
+    return re.sub(r"(?<=://)[^/@\s]+(?=@)", "****", text)
 
 
 def ca_bundle(net: Net) -> str | None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -82,3 +83,26 @@ def test_a_dry_run_for_programs_is_json(command: str) -> None:
     argv = (command, "--cc", "9.0", "--toolkit-source", "wheels", "--engine", "local", "--dry-run")
     steps = json.loads(shell("", *argv, "--json").stdout)
     assert all(step["why"] and (step.get("argv") or step.get("text")) for step in steps)
+
+
+@pytest.mark.parametrize("form", ["--json", "-v"])
+def test_a_dry_run_shows_no_login(form: str, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text(
+        "FROM scratch AS devel\nRUN --mount=type=secret,id=pip_conf true\n"
+    )
+    index = "https://someone:s3cret@index.example/simple"
+    argv = ("build", str(tmp_path), "--engine", "podman", "--dry-run", form, "--index-url", index)
+    done = shell("", *argv, PATH=f"{fake_podman(tmp_path)}:{os.environ['PATH']}")
+    assert done.returncode == 0
+    assert "index.example/simple" in done.stdout
+    assert "s3cret" not in done.stdout + done.stderr
+    assert "someone" not in done.stdout + done.stderr
+
+
+def fake_podman(folder: Path) -> Path:
+    """Made: a client that only says its version, which is all that a dry run asks."""
+    place = folder / "bin"
+    place.mkdir()
+    (place / "podman").write_text("#!/bin/sh\necho podman version 4.3.1\n")
+    (place / "podman").chmod(0o755)
+    return place

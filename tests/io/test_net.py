@@ -3,7 +3,7 @@
 import pytest
 
 from envbuild.errors import InputError
-from envbuild.io.net import Net, checked, without_password
+from envbuild.io.net import Net, checked, without_login
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,6 @@ def test_an_error_shows_no_password() -> None:
     with pytest.raises(InputError) as error:
         checked(Net(index_url="https://me:s3cret@m:x/"))
     assert "s3cret" not in str(error.value)
-    assert without_password("see https://me:s3cret@m/x, https://m/a:b@c") == (
-        "see https://me:****@m/x, https://m/a:b@c"
+    assert without_login("see https://me:s3cret@m/x, http://t0ken@m, https://m/a:b@c") == (
+        "see https://****@m/x, http://****@m, https://m/a:b@c"
     )
