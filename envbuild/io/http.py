@@ -99,17 +99,16 @@ def _host(url: str) -> str:
 
 
 def _passing(e: Exception) -> bool:
-    """Asking again may help: not where nobody listens or a name or certificate is wrong."""
-    if isinstance(e, exceptions.SSLError):
+    """Asking again may help: not where nobody listens or answers, or a certificate is wrong."""
+    if isinstance(e, exceptions.SSLError | exceptions.ReadTimeout):
         return False
     lasting = ("NameResolution", "Name or service", "Connection refused")
-    return isinstance(e, exceptions.ConnectionError | exceptions.Timeout) and not any(
-        word in str(e) for word in lasting
-    )
+    broken = exceptions.ConnectionError | exceptions.Timeout | exceptions.ChunkedEncodingError
+    return isinstance(e, broken) and not any(word in str(e) for word in lasting)
 
 
 def _no_answer(url: str, e: Exception) -> EnvbuildError:
-    if isinstance(e, ValueError):
+    if isinstance(e, ValueError) and not isinstance(e, exceptions.InvalidHeader):
         what = f"{_host(url)!r} is not a host that can be asked"
         return InputError(what, fix="give http://... or https://...")
     if isinstance(e, exceptions.SSLError):

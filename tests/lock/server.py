@@ -56,7 +56,8 @@ def serve() -> Iterator[Server]:
             self.send_response(answer.status)
             for name, text in answer.headers.items():
                 self.send_header(name, text)
-            self.send_header("Content-Length", str(len(answer.body)))
+            if "Content-Length" not in answer.headers:
+                self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
             if self.command == "GET":
                 self.wfile.write(answer.body)

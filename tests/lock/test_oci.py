@@ -2,6 +2,7 @@
 
 import base64
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,43 @@ def test_a_registry_that_stumbles_is_asked_again(server: Server) -> None:
     with pytest.raises(MachineError, match="answered 503"):
         oci.resolve("debian:trixie", AMD, mirror(server))
     assert len(server.asked) == 3
+
+
+def test_a_server_that_hangs_up_in_the_middle_is_asked_again(server: Server) -> None:
+    push(server, "library/debian", "trixie", layer({"a": b"1"}))
+    path = "/v2/library/debian/manifests/trixie"
+    server.answers[path] = server.answers[path]._replace(headers={"Content-Length": "100000"})
+    with pytest.raises(MachineError, match="does not answer"):
+        oci.resolve("debian:trixie", AMD, mirror(server))
+    assert len(server.asked) == 3
+
+
+def test_a_header_that_is_none_is_the_servers_fault(server: Server) -> None:
+    headers = {"Content-Length": "1, 2"}
+    server.put("/v2/library/debian/manifests/trixie", b"{}", headers=headers)
+    with pytest.raises(MachineError, match="does not answer"):
+        oci.resolve("debian:trixie", AMD, mirror(server))
+
+
+def test_a_server_that_says_nothing_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envbuild.io.http.TIMEOUT", (1.0, 0.2))
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        host = f"127.0.0.1:{mute.getsockname()[1]}"
+        with pytest.raises(MachineError, match="does not answer") as error:
+            oci.resolve("debian:trixie", AMD, Net(registry_mirror=host))
+        assert "timed out" in error.value.why.lower()
+        mute.accept()[0].close()
+        mute.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            mute.accept()
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 418, 429, 500, 599])
+def test_every_refusal_names_host_and_status(server: Server, status: int) -> None:
+    server.put("/v2/library/debian/manifests/trixie", b"no", status=status)
+    with pytest.raises(MachineError, match=f"{server.host} answered {status}") as error:
+        oci.resolve("debian:trixie", AMD, mirror(server))
+    assert error.value.fix
 
 
 def test_offline_asks_nobody(server: Server) -> None:
