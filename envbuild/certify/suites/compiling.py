@@ -155,6 +155,7 @@ def sass(seen: Seen) -> Check:
         value=",".join(found),
         inputs=Pairs(
             {
+                "promised by": seen.terms.origin,
                 "code": code.name,
                 "reader": ",".join(code.targets),
                 "cuobjdump": "none in the image" if by_image is None else ",".join(by_image),
