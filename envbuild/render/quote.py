@@ -14,6 +14,11 @@ _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)*"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:_-]*")
 _MINOR = re.compile(r"\d\.\d{1,2}")
 _SUITE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*( [a-z0-9][a-z0-9._/-]*)+")
+# Every word that a plan says a GPU comes in by; nothing else may reach a `run` line from a file.
+_GPU_FLAGS = frozenset(
+    "--device nvidia.com/gpu=all --gpus all --runtime=nvidia -e NVIDIA_VISIBLE_DEVICES=all "
+    "--security-opt=label=disable --nv".split()
+)
 _PROVIDES = re.compile(r"[a-z0-9][A-Za-z0-9+.-]*( \(= [A-Za-z0-9.+~:-]+\))?")
 _URL = re.compile(r"https?://[A-Za-z0-9._~:/%-]+")
 
@@ -58,6 +63,14 @@ def version(text: str) -> str:
 def minor(text: str) -> str:
     """Two numbers, as of a Python or a C library (``3.11``); InputError for anything else."""
     return _matches(_MINOR, "a version like 3.11", text)
+
+
+def gpu_flag(text: str) -> str:
+    """One word of the flags that bring a GPU in; InputError for anything else."""
+    if text not in _GPU_FLAGS:
+        what = f"{text!r} in the plan brings no GPU into a container"
+        raise InputError(what, fix="use what envbuild wrote")
+    return text
 
 
 def suite(text: str) -> str:

@@ -76,6 +76,8 @@ def view(plan: Plan, lock: Lock | None) -> View:
         # A plain `g++ -lcudart` links, as it does in the vendor's images.
         env["LIBRARY_PATH"] = f"{_PREFIX}/lib64"
     env |= {quote.variable(name): text for name, text in plan.env}
+    for word in (*plan.run.docker, *plan.run.podman):
+        quote.gpu_flag(word)
     torch = plan.torch.version.partition("+")[0] if plan.torch else None
     return View(
         tool=__version__,
