@@ -16,8 +16,17 @@ _MINOR = re.compile(r"\d\.\d{1,2}")
 _SUITE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*( [a-z0-9][a-z0-9._/-]*)+")
 # Every word that a plan says a GPU comes in by; nothing else may reach a `run` line from a file.
 _GPU_FLAGS = frozenset(
-    "--device nvidia.com/gpu=all --gpus all --runtime=nvidia -e NVIDIA_VISIBLE_DEVICES=all "
-    "--security-opt=label=disable --nv".split()
+    [
+        "--device",
+        "nvidia.com/gpu=all",
+        "--gpus",
+        "all",
+        "--runtime=nvidia",
+        "-e",
+        "NVIDIA_VISIBLE_DEVICES=all",
+        "--security-opt=label=disable",
+        "--nv",
+    ]
 )
 _PROVIDES = re.compile(r"[a-z0-9][A-Za-z0-9+.-]*( \(= [A-Za-z0-9.+~:-]+\))?")
 _URL = re.compile(r"https?://[A-Za-z0-9._~:/%-]+")
