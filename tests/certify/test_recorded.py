@@ -38,7 +38,13 @@ def test_its_defects_would_have_been_seen(name: str) -> None:
     now = recorded(name)
     assert judge(changed(now, "planted", out=""), ("toolchain",)).exit == 9
     other = tuple(Code(name=code.name, sha256="0", targets=("35",)) for code in now.codes)
-    assert judge(replace(now, codes=other), ("toolchain",)).exit in {6, 9}
+    # 8: where cuobjdump is inside, it still lists the right code, and two readers disagree.
+    assert judge(replace(now, codes=other), ("toolchain",)).exit in {6, 8, 9}
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if "local" not in name])
+def test_a_driver_in_the_image_would_have_been_seen(name: str) -> None:
+    now = recorded(name)
     baked = changed(now, "ldconfig", out="\tlibcuda.so.1 (libc6,x86-64) => /lib/libcuda.so.1\n")
     assert judge(baked, ("toolchain",)).exit == 6
     assert facts.image_facts(baked).drivers == ("/lib/libcuda.so.1",)
