@@ -101,10 +101,10 @@ def test_a_dry_run_prints_commands_and_does_nothing(
     env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...]
 ) -> None:
     place = folder(tmp_path, base, "true")
-    done = envbuild(env, tmp_path, "build", str(place), *mirror, "--dry-run", "--tag", "a b")
+    done = envbuild(env, tmp_path, "build", str(place), *mirror, "--dry-run", "--tag", "a/b:c")
     assert done.returncode == 0, done.stderr
     assert f"pull {mirror[1]}/library/debian@sha256:" in done.stdout
-    assert "--tag 'a b'" in done.stdout
+    assert "--tag a/b:c" in done.stdout
     assert not (tmp_path / ".envbuild").exists()
     ran = envbuild(env, tmp_path, "run", "x/y", "--access", "cdi", "--dry-run", "--", "echo", "a b")
     assert "--device nvidia.com/gpu=all --entrypoint echo x/y 'a b'" in ran.stdout
