@@ -177,6 +177,41 @@ def test_a_control_whose_own_making_failed_is_none() -> None:
     assert verdict(now, "toolchain.compiles") == ("void", "suite")
 
 
+def test_a_header_that_refuses_what_the_matrix_allows() -> None:
+    now = changed(seen(), "pair", rc=1, out="", err=samples.ERROR)
+    assert verdict(now, "toolchain.pair") == ("fail", "image")
+    now = changed(changed(seen(), "pair", rc=1, err="no"), "pair-anyway", rc=1, out="")
+    assert verdict(now, "toolchain.pair") == ("fail", "image")
+
+
+def test_a_compiler_that_made_nothing_is_not_replaced_by_prebuilt_code() -> None:
+    now = replace(seen(), codes=tuple(c for c in seen().codes if c.name.startswith("prebuilt")))
+    assert verdict(now, "toolchain.sass") == ("fail", "image")
+
+
+def test_an_answer_that_names_no_driver_is_none() -> None:
+    lines = [text for text in samples.SMOKE_LINES if '"event":"driver"' not in text]
+    now = changed(seen(), "smoke", out="\n".join(lines))
+    assert verdict(now, "smoke.driver") == ("inconclusive", "suite")
+
+
+@pytest.mark.parametrize("answer", [200, 218, 300])
+def test_what_a_driver_answers_to_code_of_another_cc(answer: int) -> None:
+    other = '"cc":"6","answer":'
+    assert verdict(smoke(seen(), (f"{other}209", f"{other}{answer}")), "smoke.code")[0] == "pass"
+    for wrong in (answer + 1, 1, 999):
+        now = smoke(seen(), (f"{other}209", f"{other}{wrong}"))
+        assert verdict(now, "smoke.code")[0] == "void"
+
+
+@pytest.mark.parametrize(
+    ("answer", "want"), [(9, "pass"), (701, "pass"), (10, "void"), (700, "void"), (2, "void")]
+)
+def test_what_a_driver_answers_to_a_bad_launch(answer: int, want: str) -> None:
+    bad = '"bad-launch","answer":'
+    assert verdict(smoke(seen(), (f"{bad}1", f"{bad}{answer}")), "smoke.calls")[0] == want
+
+
 def test_whose_code_ran_and_which_driver_is_said() -> None:
     for now, code in ((seen(), "image"), (runtime(seen()), "prebuilt")):
         result = judge(now, ("smoke",))
