@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -15,7 +16,7 @@ from envbuild.engines import buildkit, common, fetch, names, owner, staging
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.failures import failure, refused
 from envbuild.errors import MachineError
-from envbuild.io import proc
+from envbuild.io import proc, trace
 from envbuild.io.net import Net
 from envbuild.io.workspace import private_folder
 from envbuild.values.codec import Pairs
@@ -219,6 +220,7 @@ class DockerEngine:
             what = f"docker has no image {ref}"
             raise MachineError(what, fix="build or pull it first")
         self._sweep()
+        trace.say(f"docker run {ref}: {shlex.join(spec.argv)}")
         start = time.monotonic()
         name = f"envbuild-{uuid.uuid4().hex[:12]}"
         timed_out = False
