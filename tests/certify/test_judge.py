@@ -195,6 +195,21 @@ def test_an_answer_that_names_no_driver_is_none() -> None:
     assert verdict(now, "smoke.driver") == ("inconclusive", "suite")
 
 
+@pytest.mark.parametrize(
+    ("event", "name"), [("launched", "code"), ("changed", "sums"), ("skipped", "sums")]
+)
+def test_an_answer_with_a_part_left_out_is_open(event: str, name: str) -> None:
+    lines = [text for text in samples.SMOKE_LINES if f'"event":"{event}"' not in text]
+    now = changed(seen(), "smoke", out="\n".join(lines))
+    assert verdict(now, f"smoke.{name}") == ("inconclusive", "suite")
+
+
+def test_a_release_whose_runtime_library_nobody_knows_is_open() -> None:
+    now = runtime(seen())
+    now = replace(now, terms=replace(now.terms, cuda="99.1"))
+    assert verdict(now, "toolchain.loader") == ("inconclusive", "suite")
+
+
 @pytest.mark.parametrize("answer", [200, 218, 300])
 def test_what_a_driver_answers_to_code_of_another_cc(answer: int) -> None:
     other = '"cc":"6","answer":'

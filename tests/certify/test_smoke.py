@@ -9,7 +9,10 @@ import pytest
 from envbuild.certify import run, sessions
 from envbuild.matrix.load import load
 from envbuild.values.certificate import Certificate
+from envbuild.values.codec import digest
 from envbuild.values.host import Host
+from envbuild.values.lock import Lock
+from envbuild.values.plan import MatrixId
 from tests.certify import here
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the prebuilt x86_64 files")
@@ -103,6 +106,16 @@ def test_what_never_ends_is_ended(driver: Path, fake: str, monkeypatch: pytest.M
     found = certify(driver, fake)
     assert found.exit == 8
     assert "did not end" in reasons(found)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_lock_is_the_subjects_only_where_the_image_names_it(driver: Path, named: bool) -> None:
+    lock = Lock(plan="sha256:1", matrix=MatrixId(date="", digest=""), tool="made", platform="")
+    labels = {"stage": "runtime", "promise": "90"} | ({"lock": digest(lock)} if named else {})
+    found = run.certify(
+        here.HereEngine(driver), here.image(**labels), lock=lock, host=here.HOST, matrices=load()
+    )
+    assert found.subject.lock == (digest(lock) if named else None)
 
 
 def test_no_gpu_is_said_at_once(driver: Path) -> None:
