@@ -14,11 +14,15 @@ def write(path: str | os.PathLike[str], data: bytes, *, executable: bool = False
     """Write a whole file or nothing: a temporary name beside it, fsync, rename.
 
     Raises:
+        InputError: the name is a folder's.
         MachineError: the disk is full or the folder cannot be written.
     """
     target = Path(path)
     name = None
     try:
+        if target.is_dir():
+            what = f"{target} is a folder, and one file is to be written"
+            raise InputError(what, fix=f"name a file in it: {target / 'NAME'}")
         # A device or a pipe (/dev/null, /dev/stdout) is written to; a rename would replace it.
         if target.exists() and not target.is_file():
             target.write_bytes(data)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.errors import MachineError
+from envbuild.errors import InputError
 from envbuild.io import files
 
 
@@ -24,5 +24,5 @@ def test_a_pipe_gets_the_bytes_and_stays_a_pipe(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match="cannot be written"):
+    with pytest.raises(InputError, match="is a folder"):
         files.write(tmp_path, b"text")
