@@ -204,6 +204,14 @@ def test_an_answer_with_a_part_left_out_is_open(event: str, name: str) -> None:
     assert verdict(now, f"smoke.{name}") == ("inconclusive", "suite")
 
 
+def test_nvrtc_is_no_runtime_library_of_an_image_with_programs() -> None:
+    nvrtc = samples.load_line("libnvrtc.so.13", "/usr/lib/libnvrtc.so.13")
+    here = samples.load_line("libcudart.so.13", samples.CUDART, version=13000)
+    text = samples.LOADS.replace(here, samples.missing_line("libcudart.so.13"))
+    now = changed(runtime(seen()), "loads", out=f"{text}\n{nvrtc}")
+    assert verdict(now, "toolchain.loader") == ("fail", "image")
+
+
 def test_a_release_whose_runtime_library_nobody_knows_is_open() -> None:
     now = runtime(seen())
     now = replace(now, terms=replace(now.terms, cuda="99.1"))
@@ -532,6 +540,9 @@ LIES = [
         for old, new in (
             ('"event":"memory"', '"event":"memo"'),
             ('"calls":35', '"calls":0'),
+            (f'"end","nonce":"{samples.NONCE}"', '"end","nonce":"0"'),
+            ('"cuda":13000,"code":0', '"cuda":13000,"code":999'),
+            ('"cuda":13000,"code":0', '"cuda":13000,"code":0,"error":"no"'),
             (f'"changed","compared":{samples.COUNT}', '"changed","compared":1'),
             (f'"skipped","compared":{samples.COUNT}', '"skipped","compared":1'),
             ("/usr/lib/libcuda.so.580.159.04", ""),
