@@ -104,6 +104,7 @@ class Capability(Row):
         ptx_jit: its last driver can compile the PTX of the newest toolkit that knows it.
         wsl: what the vendor says of it inside WSL 2.
         last_toolkit: its last toolkit, where that is older than these matrices.
+        no_tensor_cores: products of this cc that lack the tensor cores its code assembles for.
     """
 
     cc: str
@@ -119,6 +120,7 @@ class Capability(Row):
     ptx_jit: bool = True
     wsl: Literal["yes", "unsupported", "no"] = "yes"
     last_toolkit: str | None = None
+    no_tensor_cores: str = ""
 
 
 class Feature(Row):

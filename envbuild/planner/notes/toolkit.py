@@ -131,21 +131,24 @@ def jit_level(chosen: Chosen) -> Iterator[Finding]:
 
 
 def tensor_cores_by_die(chosen: Chosen) -> Iterator[Finding]:
-    """Compute capability 7.5 is two things."""
-    for card in chosen.target.cards:
-        if card.cc == "7.5" and card.tensor_cores is False:
-            row = chosen.table.features["tensor-cores"]
-            says = f"{card.name} has no tensor cores, unlike most cards of cc 7.5"
-            yield note("tensor-cores-none", "info", says, cite(row, row.name))
-    wished = [f for f in chosen.target.features if f in {"tensor-cores", "int8"}]
-    unknown = [c for c in chosen.target.cards if c.cc == "7.5" and c.tensor_cores is None]
-    if wished and unknown:
-        row = chosen.table.features[wished[0]]
+    """Where one compute capability is two things: with tensor cores and without."""
+    mixed = [
+        (card, row)
+        for card in chosen.target.cards
+        if (row := chosen.table.capability(card.cc)).no_tensor_cores
+    ]
+    for card, row in mixed:
+        if card.tensor_cores is False:
+            says = f"{card.name} has no tensor cores, unlike most cards of cc {card.cc}"
+            yield note("tensor-cores-none", "info", says, cite(row, row.cc))
+    if not {"tensor-cores", "int8"} & set(chosen.target.features):
+        return
+    for row in dict.fromkeys(row for card, row in mixed if card.tensor_cores is None):
         says = (
-            "GeForce GTX 16, MX450/550 and T400 to T1200 are cc 7.5 without tensor cores, "
+            f"{row.no_tensor_cores} are cc {row.cc} without tensor cores, "
             "although their code assembles: name the GPU (--gpu)"
         )
-        yield note("tensor-cores-by-die", "watch", says, cite(row, row.name))
+        yield note("tensor-cores-by-die", "watch", says, cite(row, row.cc))
 
 
 def distro_driver(chosen: Chosen) -> Iterator[Finding]:
