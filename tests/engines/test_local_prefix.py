@@ -171,6 +171,7 @@ def test_pip_settings_of_the_user_do_not_reach_it(
     monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "missing.txt"))
     with serving(MADE) as index:
         build(tmp_path / "root", index)
+        assert index.fetched
 
 
 KILLED = """
