@@ -13,4 +13,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     gc.set_threshold(1_000_000)
     from envbuild.cli.app import run
 
-    sys.exit(run(sys.argv[1:] if argv is None else list(argv)))
+    code = run(sys.argv[1:] if argv is None else list(argv))
+    # The interpreter's last search for garbage would take as long as the plan itself.
+    gc.freeze()
+    sys.exit(code)
