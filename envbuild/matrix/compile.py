@@ -10,17 +10,19 @@ import msgspec
 
 from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices, Names, Row
+from envbuild.matrix.model.reference import Reference
 from envbuild.matrix.rows import Placed, read
-from envbuild.matrix.tables import NAMES, TABLES
+from envbuild.matrix.tables import NAMES, REFERENCE, TABLES
 from envbuild.values.codec import Value, dump, dump_line, replace
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What `load` serves: the matrices, and apart from them the rows for look-ups by name."""
+    """What `load` serves: the matrices, and apart from them what few commands need."""
 
     matrices: Matrices
     names: Names
+    reference: Reference
 
 
 def compile_matrices(folder: Path, overlay: Path | None = None) -> Compiled:
@@ -51,13 +53,15 @@ def compile_matrices(folder: Path, overlay: Path | None = None) -> Compiled:
         tables[placed.table].append(placed.row)
     # Row order is the order in the files: where a table has a preference, the file shows it.
     names = Names(**{name: tuple(tables.pop(name)) for name in NAMES})  # type: ignore[arg-type]
+    reference = Reference(**{name: tuple(tables.pop(name)) for name in REFERENCE})  # type: ignore[arg-type]
     whole = Matrices(
         date=date,
         digest="",
         **{name: tuple(table) for name, table in tables.items()},  # type: ignore[arg-type]
     )
-    digest = hashlib.sha256(dump_line(whole) + dump_line(names)).hexdigest()
-    return Compiled(replace(whole, digest=f"sha256:{digest}"), names)
+    every = dump_line(whole) + dump_line(names) + dump_line(reference)
+    digest = hashlib.sha256(every).hexdigest()
+    return Compiled(replace(whole, digest=f"sha256:{digest}"), names, reference)
 
 
 def _folder(folder: Path) -> tuple[str | None, dict[tuple[str, ...], Placed]]:
@@ -91,6 +95,7 @@ def artifacts(folder: Path) -> dict[str, bytes]:
     files = {
         "compiled.json": dump_line(compiled.matrices) + b"\n",
         "compiled-names.json": dump_line(compiled.names) + b"\n",
+        "compiled-reference.json": dump_line(compiled.reference) + b"\n",
     }
     for name, table in TABLES.items():
         schema = msgspec.json.schema(tuple[table.row, ...])  # type: ignore[name-defined]

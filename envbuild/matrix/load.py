@@ -17,6 +17,7 @@ from envbuild.matrix.model import Matrices, Names
 
 if TYPE_CHECKING:
     from envbuild.matrix.compile import Compiled
+    from envbuild.matrix.model.reference import Reference
 
 T = TypeVar("T")
 OVERLAY = "ENVBUILD_MATRICES"
@@ -39,6 +40,12 @@ def load_names() -> Names:
     return _compiled(overlay).names if overlay else _packed_names()
 
 
+def load_reference() -> "Reference":
+    """The rows for questions and guides (engines, profilers, limits); raises as `load` does."""
+    overlay = os.environ.get(OVERLAY)
+    return _compiled(overlay).reference if overlay else _packed_reference()
+
+
 @lru_cache(maxsize=1)
 def _packed() -> Matrices:
     return _decode("compiled.json", Matrices)
@@ -47,6 +54,13 @@ def _packed() -> Matrices:
 @lru_cache(maxsize=1)
 def _packed_names() -> Names:
     return _decode("compiled-names.json", Names)
+
+
+@lru_cache(maxsize=1)
+def _packed_reference() -> "Reference":
+    from envbuild.matrix.model.reference import Reference
+
+    return _decode("compiled-reference.json", Reference)
 
 
 @lru_cache(maxsize=4)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from envbuild.matrix import model
+from envbuild.matrix.model import reference
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class Table:
     key: tuple[str, ...]
 
 
-# A table's name is the top-level key in YAML and the field in Matrices or Names.
+# A table's name is the top-level key in YAML and the field in Matrices, Names or Reference.
 TABLES: dict[str, Table] = {
     "sources": Table(model.Source, ("id",)),
     "toolkits": Table(model.Toolkit, ("cuda",)),
@@ -33,9 +34,19 @@ TABLES: dict[str, Table] = {
     "triton": Table(model.TritonBuild, ("triton",)),
     "cudnn": Table(model.CudnnFloor, ("cudnn_from",)),
     "repositories": Table(model.Repository, ("kind", "name")),
+    "torch_pairs": Table(model.TorchPair, ("torch",)),
     "products": Table(model.Product, ("name",)),
     "dies": Table(model.Die, ("die",)),
+    "engines": Table(reference.EngineFeature, ("engine", "feature")),
+    "tools": Table(reference.Tool, ("tool", "since", "platform")),
+    "limits": Table(reference.Limit, ("cc",)),
+    "driver_packages": Table(reference.DriverPackage, ("os", "origin", "branch_min")),
+    "wsl": Table(reference.WslNeed, ("what",)),
 }
 
+# What a plan does not always need is compiled into files of its own.
 NAMES = ("products", "dies")
-"""The tables that only look-ups by name need; they are compiled into a file of their own."""
+"""The tables that only look-ups by name need."""
+
+REFERENCE = ("engines", "tools", "limits", "driver_packages", "wsl")
+"""The tables that only questions and guides need."""

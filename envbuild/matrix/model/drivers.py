@@ -1,0 +1,31 @@
+"""Rows about drivers."""
+
+from typing import Literal
+
+from envbuild.matrix.model.base import Row
+
+
+class DriverFloor(Row):
+    """Minor-version compatibility: lowest driver for a CUDA major, `drivers.yaml` ``floors``."""
+
+    major: int
+    linux: str
+    windows: str | None = None
+
+
+class Branch(Row):
+    """One driver branch, `drivers.yaml` ``branches``.
+
+    Attributes:
+        cuda: CUDA level of the branch (``580`` -> ``13.0``).
+        newest: newest release seen.
+        ends: YYYY-MM.
+        modules: kernel-module flavours it comes with.
+    """
+
+    branch: int
+    newest: str | None = None
+    cuda: str | None = None
+    ends: str | None = None
+    kind: str = ""
+    modules: tuple[Literal["open", "proprietary"], ...] = ("open", "proprietary")

@@ -1,0 +1,92 @@
+"""Rows about frameworks and other Python packages that care about CUDA."""
+
+from envbuild.matrix.model.base import Arch, Row
+
+
+class TorchBuild(Row):
+    """One build of torch, `torch.yaml`.
+
+    Attributes:
+        index: ``cu126`` or ``pypi``.
+        cuda: its CUDA, ``12.6``; None for a CPU-only build.
+        targets: SASS in the wheel; ``ptx`` its PTX targets.
+        python: PEP 440 range; ``pythons`` the interpreters that have a wheel, where known.
+        glibc: oldest C library that its wheel tag promises to run on, ``2.28``.
+    """
+
+    torch: str
+    index: str
+    cuda: str | None
+    arch: Arch = "x86_64"
+    targets: tuple[str, ...] = ()
+    ptx: tuple[str, ...] = ()
+    triton: str | None = None
+    cudnn: str | None = None
+    python: str = ""
+    pythons: tuple[str, ...] = ()
+    glibc: str | None = None
+
+
+class TorchPair(Row):
+    """Which torchvision and torchaudio go with a torch, `torch.yaml` key ``torch_pairs``."""
+
+    torch: str
+    torchvision: str | None = None
+    torchaudio: str | None = None
+
+
+class TorchIndex(Row):
+    """Address of a framework index by name, `torch.yaml` key ``torch_indexes``."""
+
+    index: str
+    url: str | None = None
+
+
+class PackageRule(Row):
+    """What another Python package needs, `packages.yaml`.
+
+    Attributes:
+        name: as people ask for it; ``requirement`` what is installed for a CUDA major.
+        cc_min, cc_max: compute capabilities it serves.
+        cuda_min, cuda_max: toolkits it serves (prefix comparison).
+        needs_jit: it emits PTX that the driver must compile.
+        needs_compiler: it calls a C compiler at run time.
+        pythons: interpreters that ``version`` has wheels for, where known.
+        glibc: oldest C library that those wheels run on, ``2.28``.
+    """
+
+    name: str
+    requirement: str
+    cuda_major: int
+    version: str | None = None
+    cc_min: str | None = None
+    cc_max: str | None = None
+    cuda_min: str | None = None
+    cuda_max: str | None = None
+    needs_jit: bool = False
+    needs_compiler: bool = False
+    pythons: tuple[str, ...] = ()
+    glibc: str | None = None
+    extra: tuple[str, ...] = ()
+
+
+class TritonBuild(Row):
+    """What Triton reaches from one version on, `packages.yaml` key ``triton``.
+
+    Attributes:
+        triton: first version with these targets.
+        targets: real targets of its own ptxas.
+        cc_min: lowest cc it supports; ``inductor_min`` = lowest that torch.compile accepts.
+    """
+
+    triton: str
+    targets: tuple[str, ...]
+    cc_min: str
+    inductor_min: str
+
+
+class CudnnFloor(Row):
+    """cuDNN from this version on has no code below ``cc_min``, `packages.yaml` key ``cudnn``."""
+
+    cudnn_from: str
+    cc_min: str

@@ -1,0 +1,112 @@
+"""Rows for questions and guides; no plan with a declared GPU reads them.
+
+They are compiled into a file of their own, and their classes are not made before it is read.
+"""
+
+from typing import Literal
+
+from envbuild.matrix.model.base import Arch, Row
+from envbuild.values.codec import Value
+
+
+class EngineFeature(Row):
+    """What a container engine, or the toolkit that brings GPUs into it, can do, `engines.yaml`.
+
+    Attributes:
+        engine: docker, docker-desktop, podman, containerd, cri-o, nvidia-container-toolkit.
+        feature: ``cdi``, ``cdi-default``, ``cdi-0.7.0`` ...
+        since, until: first and last release with it, None = open or not sourced.
+        says: what it means for a GPU in a container.
+    """
+
+    engine: str
+    feature: str
+    since: str | None = None
+    until: str | None = None
+    says: str
+
+
+class Tool(Row):
+    """Which cards a profiler or debugger serves, `tools.yaml`.
+
+    Attributes:
+        tool: ncu, nsys, nvprof, cuda-gdb, compute-sanitizer, cuda-memcheck.
+        since, until: first and last release of the tool that the row is about, None = open.
+        cc_min, cc_max: compute capabilities it serves.
+        cuda_min, cuda_max: toolkits that carry these releases.
+        driver: least Linux driver, ``535``; ``platform`` is ``wsl2`` where it is for WSL only.
+        needs: what else must hold, in words.
+    """
+
+    tool: str
+    since: str | None = None
+    until: str | None = None
+    cc_min: str | None = None
+    cc_max: str | None = None
+    cuda_min: str | None = None
+    cuda_max: str | None = None
+    driver: str | None = None
+    platform: Literal["", "wsl2"] = ""
+    needs: str = ""
+
+
+class Limit(Row):
+    """Sizes of one compute capability, `limits.yaml`; KiB, and numbers an SM.
+
+    Attributes:
+        smem_sm, smem_block: shared memory of an SM, and the most a block can opt in to, KiB.
+        threads_sm, blocks_sm: the most that are resident on an SM.
+        fp64: double to single precision rate, ``1:32``, where sourced.
+    """
+
+    cc: str
+    smem_sm: int | None = None
+    smem_block: int | None = None
+    threads_sm: int | None = None
+    blocks_sm: int | None = None
+    fp64: str | None = None
+
+
+class DriverPackage(Row):
+    """How a driver is installed and held at its branch, `driver_packages.yaml`.
+
+    Attributes:
+        os: systems it is for (``ubuntu``, ``debian12``, ``rhel9``); ``origin`` whose packages.
+        branch_min, branch_max: driver branches it covers, None = open.
+        open, proprietary: what to install for a kernel-module flavour; ``{branch}`` is the branch.
+        pin: what holds the branch.
+        versions: driver versions in that archive, where it carries few.
+    """
+
+    os: str
+    origin: Literal["vendor", "archive"]
+    branch_min: int | None = None
+    branch_max: int | None = None
+    open: str | None = None
+    proprietary: str | None = None
+    pin: str | None = None
+    versions: tuple[str, ...] = ()
+    arches: tuple[Arch, ...] = ("x86_64",)
+
+
+class WslNeed(Row):
+    """What WSL 2 needs, and what it does not do, `wsl.yaml`.
+
+    Attributes:
+        what: one word, ``kernel``, ``windows-driver``, ``cuda-gdb``.
+        least: lowest version, where the fact has one.
+    """
+
+    what: str
+    least: str | None = None
+    says: str
+
+
+class Reference(Value):
+    """The rows that are loaded for questions alone."""
+
+    engines: tuple[EngineFeature, ...]
+    tools: tuple[Tool, ...]
+    limits: tuple[Limit, ...]
+    driver_packages: tuple[DriverPackage, ...]
+    wsl: tuple[WslNeed, ...]
