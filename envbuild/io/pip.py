@@ -2,10 +2,13 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import sys
+import tempfile
 
 from envbuild.errors import MachineError
+from envbuild.io import proc
 from envbuild.io.net import Net, ca_bundle
 
 # How to get out of this network; everything else named PIP_* changes what pip would choose.
@@ -41,3 +44,19 @@ def environment(net: Net) -> dict[str, str]:
     if net.index_url:
         env["PIP_INDEX_URL"] = net.index_url
     return env
+
+
+def default_index(net: Net) -> str:
+    """The address of the index that this pip asks where none is given; pip alone knows it.
+
+    Raises:
+        MachineError: no pip, or one that does not say.
+    """
+    with tempfile.TemporaryDirectory(prefix="envbuild-") as folder:
+        # No project has this version: pip says where it would look, and ends.
+        argv = [*command(), "-vv", "download", "--no-deps", "--dest", folder, "pip==0"]
+        done = proc.run(argv, timeout=120.0, env=environment(net))
+    if match := re.search(r"^\s*\* (\S+)/pip/?$", done.out + done.err, re.MULTILINE):
+        return match[1]
+    what = "pip does not say which index it asks"
+    raise MachineError(what, fix="give the address of a package index: --index-url")
