@@ -1,0 +1,1 @@
+"""The rows of the matrices, measured again in the vendors' own packages."""

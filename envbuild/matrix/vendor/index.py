@@ -1,0 +1,98 @@
+"""What a package index lists, asked once a project; and the wheels that one platform takes."""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from packaging.tags import Tag
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+
+from envbuild.io import pip
+from envbuild.io.net import Net
+from envbuild.lock import index
+from envbuild.matrix.vendor.model import Unreachable, VendorFile
+
+
+class Listed(NamedTuple):
+    """A wheel of the index with what its name says."""
+
+    file: VendorFile
+    version: Version
+    tags: frozenset[Tag]
+
+    def fits(self, arch: str) -> bool:
+        """Whether it is for Linux on ``x86_64`` or ``aarch64``, or for any platform."""
+        return any(
+            tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith(arch))
+            for tag in self.tags
+        )
+
+    @property
+    def pythons(self) -> tuple[str, ...]:
+        """CPython versions it says it is for, ``3.12``; none where it takes any."""
+        found = (re.fullmatch(r"cp(\d)(\d+)", tag.interpreter) for tag in self.tags)
+        return tuple(sorted({f"{match[1]}.{match[2]}" for match in found if match}))
+
+
+class Index:
+    """A package index; each project's page is asked for once.
+
+    Args:
+        net: index, CA.
+        say: takes a line for each page that is asked for.
+    """
+
+    def __init__(self, net: Net, say: Callable[[str], None] = lambda _: None) -> None:
+        self._net = net
+        self._say = say
+        self._url: str | None = None
+        self._pages: dict[str, tuple[Listed, ...]] = {}
+
+    def wheels(self, project: str) -> tuple[Listed, ...]:
+        """All wheels of a project, oldest version first; none where the index has none.
+
+        Raises:
+            MachineError: the index does not answer.
+        """
+        if project not in self._pages:
+            self._url = self._url or self._net.index_url or pip.default_index(self._net)
+            self._say(f"index     {project}")
+            listed = [_listed(project, f) for f in index.files(self._url, project, self._net)]
+            found = sorted((e for e in listed if e), key=lambda e: (e.version, e.file.file))
+            self._pages[project] = tuple(found)
+        return self._pages[project]
+
+    def releases(self, project: str, arch: str = "x86_64") -> tuple[Listed, ...]:
+        """Wheels of final releases for Linux on ``arch``, oldest version first."""
+        return tuple(
+            wheel
+            for wheel in self.wheels(project)
+            if not wheel.version.is_prerelease and wheel.fits(arch)
+        )
+
+    def one(self, project: str, version: str, arch: str = "x86_64") -> VendorFile:
+        """The wheel of one version; of several interpreters' wheels that of the oldest.
+
+        Raises:
+            Unreachable: the index lists none.
+        """
+        wanted = Version(version)
+        fitting = [w for w in self.wheels(project) if w.version == wanted and w.fits(arch)]
+        if not fitting:
+            what = f"the index lists no Linux {arch} wheel of {project} {version}"
+            raise Unreachable(what)
+        return min(fitting, key=_by_python).file
+
+
+def _by_python(wheel: Listed) -> tuple[list[Version], str]:
+    return [Version(python) for python in wheel.pythons], wheel.file.file
+
+
+def _listed(project: str, entry: index.IndexFile) -> Listed | None:
+    try:
+        _, version, _, tags = parse_wheel_filename(entry.file)
+    except InvalidWheelFilename:
+        return None  # a source archive
+    file = VendorFile(project=project, version=str(version), file=entry.file, sha256=entry.sha256)
+    return Listed(file, version, tags)
