@@ -70,6 +70,7 @@ class Measurer:
         parts: the files a row is measured in. Raises `Unreachable` or `Unmeasurable`.
         measured: values by field name, from the row and the facts of its parts in their order.
             A field that it leaves out is not compared for this row. May raise `Unmeasurable`.
+        listed: the same, of what the index's own page says (interpreters that have a wheel).
         unknown: rows of releases on the index that the matrices do not have; only the fields
             that name the row matter, `measured` fills the others in. For ``matrix update``.
     """
@@ -79,6 +80,7 @@ class Measurer:
     fields: tuple[str, ...]
     parts: "Callable[[Any, Index], Sequence[Part]]"
     measured: Callable[[Any, Sequence[Any]], Mapping[str, object]]
+    listed: "Callable[[Any, Index], Mapping[str, object]]" = lambda _row, _index: {}
     unknown: "Callable[[Matrices, Index], Iterable[Row]]" = lambda _matrices, _index: ()
 
 
