@@ -35,6 +35,7 @@ TABLES: dict[str, Table] = {
     "cudnn": Table(model.CudnnFloor, ("cudnn_from",)),
     "repositories": Table(model.Repository, ("kind", "name")),
     "torch_pairs": Table(model.TorchPair, ("torch",)),
+    "injections": Table(model.Injection, ("access", "platform", "engine_since", "toolkit_since")),
     "products": Table(model.Product, ("name",)),
     "dies": Table(model.Die, ("die",)),
     "engines": Table(reference.EngineFeature, ("engine", "feature")),

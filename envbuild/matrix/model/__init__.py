@@ -4,6 +4,7 @@ Versions are text as the vendor writes them. Targets are written without ``sm_``
 ``90a``, ``120f``. ``cc`` is always ``major.minor``.
 """
 
+from envbuild.matrix.model.access import Injection
 from envbuild.matrix.model.base import Arch, Row, Source, Status
 from envbuild.matrix.model.bases import (
     ImageTag,
@@ -48,6 +49,7 @@ __all__ = [
     "Feature",
     "GlibcClash",
     "ImageTag",
+    "Injection",
     "JetsonRow",
     "Matrices",
     "Names",
@@ -91,6 +93,7 @@ class Matrices(Value):
     cudnn: tuple[CudnnFloor, ...] = ()
     repositories: tuple[Repository, ...] = ()
     torch_pairs: tuple[TorchPair, ...] = ()
+    injections: tuple[Injection, ...] = ()
 
 
 class Names(Value):

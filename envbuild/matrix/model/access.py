@@ -1,0 +1,33 @@
+"""Rows about how a GPU comes into a container, and what that does to an image."""
+
+from typing import Literal
+
+from envbuild.matrix.model.base import Row
+
+
+class Injection(Row):
+    """What one way into a container does, from these versions on, `access.yaml`.
+
+    Attributes:
+        access: the way, as plans name it.
+        platform: ``wsl2`` or ``jetson`` where it is another there, empty = elsewhere.
+        engine_since: docker release from which the row holds.
+        toolkit_since: container-toolkit release from which it holds.
+        mode: who does it: the prestart hook, a CDI spec, the CSV lists of a Jetson; ``refused`` =
+            this way does not exist there.
+        reads_require: ``NVIDIA_REQUIRE_CUDA`` of the image is read, and can stop the container.
+        compat: when the image's own, newer libcuda is put before that of the driver: when its
+            branch is above the driver's, or only if it also lists that branch.
+        listed_from: first CUDA whose compat libcuda is known to carry that list.
+        outdated: a container toolkit with published holes: nobody is assumed to run it.
+    """
+
+    access: Literal["cdi", "gpus", "nvidia-runtime"]
+    platform: Literal["", "wsl2", "jetson"] = ""
+    engine_since: str = "0"
+    toolkit_since: str = "0"
+    mode: Literal["legacy", "cdi", "csv", "refused"]
+    reads_require: bool = False
+    compat: Literal["never", "newer-branch", "listed-branch"] = "never"
+    listed_from: str | None = None
+    outdated: bool = False
