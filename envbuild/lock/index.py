@@ -13,15 +13,17 @@ _ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
 
 
 class IndexFile(NamedTuple):
-    """One file of a project and its sha256 in hex."""
+    """One file of a project, its sha256 in hex, and when it was uploaded (empty = not said)."""
 
     file: str
     sha256: str
+    uploaded: str = ""
 
 
 class _Entry(msgspec.Struct):
     filename: str
     hashes: dict[str, str] = {}
+    uploaded: str = msgspec.field(name="upload-time", default="")
 
 
 class _Page(msgspec.Struct):
@@ -46,7 +48,7 @@ def files(url: str, project: str, net: Net) -> tuple[IndexFile, ...]:
     if "json" in response.headers.get("Content-Type", ""):
         listed = http.decoded(response, _Page, "a page of a package index").files
         return tuple(
-            IndexFile(entry.filename, digest)
+            IndexFile(entry.filename, digest, entry.uploaded)
             for entry in listed
             if (digest := entry.hashes.get("sha256"))
         )

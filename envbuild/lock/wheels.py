@@ -74,7 +74,7 @@ def _wheel(pin: Pin, extra: tuple[str, str] | None, ranks: dict[Tag, int], net: 
     if not fitting:
         what = f"no wheel of {pin.name} {pin.version} fits this Python and platform"
         raise MachineError(what, fix="check --index-url")
-    file, sha256 = fitting[0][1]
+    file, sha256, _ = fitting[0][1]
     name = extra[0] if extra and framework else DEFAULT
     return Wheel(name=pin.name, version=pin.version, file=file, sha256=sha256, index=name)
 
