@@ -54,7 +54,7 @@ class Store:
         except InputError:
             return None  # cut, or of another version of this reader
 
-    def facts(self, file: VendorFile, readers: tuple[Reader, ...]) -> None:
+    def read(self, file: VendorFile, readers: tuple[Reader, ...]) -> None:
         """Fetch a file, let each reader read it, keep what they found.
 
         Raises:

@@ -2,24 +2,28 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
-from envbuild.io import pip
+from envbuild.errors import MachineError
+from envbuild.io import files, pip
 from envbuild.io.net import Net
 from envbuild.lock import index
 from envbuild.matrix.vendor.model import Unreachable, VendorFile
+from envbuild.values.codec import dump, load
 
 
 class Listed(NamedTuple):
-    """A wheel of the index with what its name says."""
+    """A wheel of the index, with what its name says and when it came (YYYY-MM-DD, or empty)."""
 
     file: VendorFile
     version: Version
     tags: frozenset[Tag]
+    uploaded: str = ""
 
     def fits(self, arch: str) -> bool:
         """Whether it is for Linux on ``x86_64`` or ``aarch64``, or for any platform."""
@@ -36,14 +40,16 @@ class Listed(NamedTuple):
 
 
 class Index:
-    """A package index; each project's page is asked for once.
+    """A package index; each project's page is asked for once, and kept for ``--offline``.
 
     Args:
+        work: folder of the kept pages.
         net: index, CA.
         say: takes a line for each page that is asked for.
     """
 
-    def __init__(self, net: Net, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, work: Path, net: Net, say: Callable[[str], None] = lambda _: None) -> None:
+        self._work = work
         self._net = net
         self._say = say
         self._url: str | None = None
@@ -56,12 +62,23 @@ class Index:
             MachineError: the index does not answer.
         """
         if project not in self._pages:
-            self._url = self._url or self._net.index_url or pip.default_index(self._net)
-            self._say(f"index     {project}")
-            listed = [_listed(project, f) for f in index.files(self._url, project, self._net)]
+            listed = [_listed(project, entry) for entry in self._page(project)]
             found = sorted((e for e in listed if e), key=lambda e: (e.version, e.file.file))
             self._pages[project] = tuple(found)
         return self._pages[project]
+
+    def _page(self, project: str) -> tuple[index.IndexFile, ...]:
+        kept = self._work / f"index-{project}.json"
+        if self._net.offline and kept.is_file():
+            return load(tuple[index.IndexFile, ...], kept.read_bytes(), str(kept))
+        if self._net.offline:
+            what = f"the index's page of {project} was not read before, and --offline is set"
+            raise MachineError(what, fix="run it once without --offline")
+        self._url = self._url or self._net.index_url or pip.default_index(self._net)
+        self._say(f"index     {project}")
+        page = index.files(self._url, project, self._net)
+        files.write(kept, dump(page))
+        return page
 
     def releases(self, project: str, arch: str = "x86_64") -> tuple[Listed, ...]:
         """Wheels of final releases for Linux on ``arch``, oldest version first."""
@@ -95,4 +112,4 @@ def _listed(project: str, entry: index.IndexFile) -> Listed | None:
     except InvalidWheelFilename:
         return None  # a source archive
     file = VendorFile(project=project, version=str(version), file=entry.file, sha256=entry.sha256)
-    return Listed(file, version, tags)
+    return Listed(file, version, tags, entry.uploaded[:10])

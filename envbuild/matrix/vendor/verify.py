@@ -1,0 +1,167 @@
+"""Every row against the packages that hold its facts."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from envbuild.matrix.model import Row
+from envbuild.matrix.tables import TABLES
+from envbuild.matrix.vendor import measurers
+from envbuild.matrix.vendor.fetch import Store
+from envbuild.matrix.vendor.index import Index
+from envbuild.matrix.vendor.model import (
+    Difference,
+    Judged,
+    Measurer,
+    Part,
+    Reader,
+    Unmeasurable,
+    Unreachable,
+    Unreadable,
+    VendorFile,
+    Verdict,
+)
+from envbuild.values.codec import Value, fields, replace
+
+_VERDICTS: dict[type[Exception], Verdict] = {
+    Unreachable: "not reachable",
+    Unmeasurable: "cannot be measured",
+    Unreadable: "cannot be measured",
+}
+_NO_VERDICT_YET = (Unreachable, Unmeasurable, Unreadable)
+
+
+class Bench:
+    """Reads parts: each file is fetched once, for all readers that still want it.
+
+    Args:
+        index: what there is.
+        store: where facts are kept.
+    """
+
+    def __init__(self, index: Index, store: Store) -> None:
+        self.index = index
+        self._store = store
+        self._faults: dict[tuple[str, str], Exception] = {}
+
+    def read(self, parts: Iterable[Part]) -> None:
+        """Read what no earlier run read; what does not come is told by `facts`."""
+        wanted: dict[str, tuple[VendorFile, list[Reader]]] = {}
+        for part in parts:
+            if self._store.kept(part) is None:
+                readers = wanted.setdefault(part.file.sha256, (part.file, []))[1]
+                if part.reader not in readers:
+                    readers.append(part.reader)
+        for file, readers in wanted.values():
+            self._read(file, tuple(readers))
+
+    def _read(self, file: VendorFile, readers: tuple[Reader, ...]) -> None:
+        try:
+            self._store.read(file, readers)
+        except _NO_VERDICT_YET as e:
+            self._faults |= {(file.sha256, reader.name): e for reader in readers}
+
+    def facts(self, parts: Sequence[Part]) -> list[Value]:
+        """The facts of parts that were read.
+
+        Raises:
+            Unreachable: a file did not come.
+            Unreadable: a file does not hold what it should.
+        """
+        found = []
+        for part in parts:
+            kept = self._store.kept(part)
+            if kept is None:
+                raise self._faults[part.file.sha256, part.reader.name]
+            found.append(kept)
+        return found
+
+
+def verify(
+    rows: Mapping[str, Sequence[Row]], bench: Bench, say: Callable[[str], None] = lambda _: None
+) -> tuple[Judged, ...]:
+    """One verdict for each row.
+
+    Args:
+        rows: by table.
+        bench: reads files.
+        say: takes a line for each stage.
+
+    Raises:
+        MachineError: the index does not answer, or the disk is full.
+    """
+    known = measurers.measurers()
+    planned: list[tuple[str, Row, Sequence[Part] | Exception]] = []
+    for table, entries in rows.items():
+        planned += [(table, row, _parts(known.get(table), row, bench.index)) for row in entries]
+    parts = [part for _, _, found in planned if not isinstance(found, Exception) for part in found]
+    say(f"read      {len({part.file.sha256 for part in parts})} files for {len(planned)} rows")
+    bench.read(parts)
+    return tuple(
+        _judged(table, row, known.get(table), found, bench) for table, row, found in planned
+    )
+
+
+def _parts(measurer: Measurer | None, row: Row, index: Index) -> Sequence[Part] | Exception:
+    if measurer is None:
+        return ()
+    try:
+        return measurer.parts(row, index)
+    except (Unreachable, Unmeasurable) as e:
+        return e
+
+
+def _judged(
+    table: str,
+    row: Row,
+    measurer: Measurer | None,
+    parts: Sequence[Part] | Exception,
+    bench: Bench,
+) -> Judged:
+    start = Judged(table=table, key=key(table, row), status=row.status, verdict="agrees")
+    if measurer is None:
+        verdict, why = measurers.rest(table)
+        return replace(start, verdict=verdict, why=why)
+    try:
+        if isinstance(parts, Exception):
+            raise parts
+        values = dict(measurer.measured(row, bench.facts(parts)))
+        values |= measurer.listed(row, bench.index)
+    except _NO_VERDICT_YET as e:
+        return replace(start, verdict=_VERDICTS[type(e)], why=str(e))
+    return judge(replace(start, read=_files(parts)), row, values)
+
+
+def judge(start: Judged, row: Row, values: Mapping[str, object]) -> Judged:
+    """The verdict of a row whose files were read; a list in another order is the same list."""
+    has = fields(row)
+    differences = tuple(
+        Difference(field=field, row=text(has[field]), measured=text(value))
+        for field, value in values.items()
+        if _plain(has[field]) != _plain(value)
+    )
+    return replace(
+        start,
+        verdict="differs" if differences else "agrees",
+        compared=tuple(values),
+        differences=differences,
+    )
+
+
+def key(table: str, row: Value) -> str:
+    """The name of a row in its table: ``2.15.0/pypi/x86_64``."""
+    return "/".join(str(getattr(row, field)) for field in TABLES[table].key)
+
+
+def text(value: object) -> str:
+    """A value of a field as people read it."""
+    if isinstance(value, tuple | list):
+        return " ".join(str(entry) for entry in value) or "nothing"
+    return "nothing" if value is None else str(value)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of any row
+    return sorted(map(str, value)) if isinstance(value, tuple | list) else value
+
+
+def _files(parts: Sequence[Part]) -> tuple[VendorFile, ...]:
+    return tuple({part.file.sha256: part.file for part in parts}.values())
