@@ -26,16 +26,18 @@ class Choice(msgspec.Struct, frozen=True):
 def places(table: Table, target: Target) -> int:
     """Places that no rule speaks against."""
     mask = table.all_places
-    for rule in rules.HARD:
-        mask &= verdict(rule, table, target).mask
+    for one in target.machines:
+        for rule in rules.HARD:
+            mask &= verdict(rule, table, one).mask
     return mask
 
 
 def builds(table: Table, target: Target) -> int:
     """Framework builds that no rule speaks against."""
     mask = table.all_builds
-    for rule in rules.BUILDS:
-        mask &= verdict(rule, table, target).mask
+    for one in target.machines:
+        for rule in rules.BUILDS:
+            mask &= verdict(rule, table, one).mask
     return mask
 
 
@@ -90,13 +92,18 @@ def choose(table: Table, target: Target) -> Choice | None:
         alive = 0
         for _, part in fitting:
             alive |= part
-    chosen = _prefer(table, target, mask, rules.BEFORE)
+    chosen = _prefer(table, target, mask)
     newest = table.places[lowest(chosen)].cuda
     index, late = _settle(table, target, chosen & table.of_cuda[newest])
-    early = [_said(rule, table, target, table.places[index]) for rule in rules.BEFORE]
-    short = tuple(finding for finding in (*early, *late) if finding is not None)
+    place = table.places[index]
+    early = [_said(rule, table, one, place) for rule in rules.BEFORE for one in target.machines]
+    short: dict[str, Finding] = {}
+    for finding in (*early, *late):
+        if finding is not None:
+            # What several machines fall short of is said once.
+            short.setdefault(finding.id, finding)
     row = table.builds[build] if build is not None else None
-    return Choice(table.places[index], row, short, alive)
+    return Choice(place, row, tuple(short.values()), alive)
 
 
 def _said(rule: Rule, table: Table, target: Target, place: Place) -> Finding | None:
@@ -125,14 +132,16 @@ def _build(table: Table, target: Target, fitting: list[tuple[int, int]]) -> tupl
     for build, mask in same:
         preferred = mask
         for rule in rules.BEFORE:
-            preferred &= verdict(rule, table, target).mask
+            for one in target.machines:
+                preferred &= verdict(rule, table, one).mask
         if preferred:
             return build, mask
     return same[0]
 
 
-def _prefer(table: Table, target: Target, mask: int, preferences: tuple[Rule, ...]) -> int:
+def _prefer(table: Table, target: Target, mask: int) -> int:
     """Drop what a preference speaks against, while anything remains."""
-    for rule in preferences:
-        mask = mask & verdict(rule, table, target).mask or mask
+    for rule in rules.BEFORE:
+        for one in target.machines:
+            mask = mask & verdict(rule, table, one).mask or mask
     return mask

@@ -1,7 +1,11 @@
 """Every toolkit with the one finding that decided about it, and the other ways."""
 
+from collections.abc import Callable, Iterator
+
+import msgspec
+
 from envbuild.planner import rules
-from envbuild.planner.choose import Choice, beside, builds
+from envbuild.planner.choose import Choice, beside, builds, pairs
 from envbuild.planner.ranges import minor, numbers
 from envbuild.planner.rules.base import Verdict, error, verdict, without_name
 from envbuild.planner.table import SOURCES, Table, bits, cite, lowest
@@ -10,114 +14,172 @@ from envbuild.values.finding import Finding
 from envbuild.values.plan import Alternative
 
 
+class Hard(msgspec.Struct, frozen=True):
+    """What all hard rules say of all places, so that each toolkit need only look.
+
+    Attributes:
+        says: the verdicts, in the rules' order.
+        before: places that the first ``i`` rules leave; one entry more than rules.
+        others: places that all rules but the one at ``i`` leave.
+    """
+
+    says: tuple[Verdict, ...]
+    before: tuple[int, ...]
+    others: tuple[int, ...]
+
+    def decided(self, mask: int, serves: Callable[[int], bool]) -> Finding | None:
+        """The one rule that keeps these rows out; None = they stay in.
+
+        Of the rules without which they would do, the last in their order: wishes come after
+        facts, and a wish can be given up. Where no single rule is enough, the first that leaves
+        none of them.
+        """
+        if mask & self.before[-1]:
+            return None
+        for judged, others in zip(reversed(self.says), reversed(self.others), strict=True):
+            rest = mask & others
+            if rest and serves(rest):
+                return judged.about(lowest(rest))
+        for judged, before, after in zip(self.says, self.before, self.before[1:], strict=False):
+            if not mask & after:
+                return judged.about(lowest(mask & before))
+        return None
+
+
+def hard(table: Table, target: Target) -> Hard:
+    """What all hard rules say about a target."""
+    says = tuple(verdict(rule, table, one) for rule in rules.HARD for one in target.machines)
+    return _hard(says, table.all_places)
+
+
+def _hard(says: tuple[Verdict, ...], every: int) -> Hard:
+    before, after = [every], [every]
+    for judged in says:
+        before.append(before[-1] & judged.mask)
+    for judged in reversed(says):
+        after.append(after[-1] & judged.mask)
+    others = (b & a for b, a in zip(before, reversed(after[:-1]), strict=False))
+    return Hard(says, tuple(before), tuple(others))
+
+
 def alternatives(table: Table, target: Target, choice: Choice | None) -> tuple[Alternative, ...]:
     """Each toolkit, newest first, and why it is or is not the one; then other sources."""
-    verdicts = hard(table, target)
-    judged = tuple(
-        _judged(table, target, cuda, choice, verdicts) for cuda in reversed(table.toolkits)
-    )
-    return judged if choice is None else (*judged, *_other_ways(table, choice))
+    judged = hard(table, target)
+    lesser = _Lesser(table, target, choice) if choice is not None else None
+    found = []
+    for cuda in reversed(table.toolkits):
+        out = decided(table, target, cuda, judged)
+        if out is not None:
+            why = without_name(cuda, out.says)
+            found.append(Alternative(cuda=cuda, outcome="refuse", why=why, source=out.source))
+        elif lesser is not None:
+            found.append(lesser.judged(cuda))
+    return (*found, *(_other_ways(table, choice) if choice is not None else ()))
 
 
-def hard(table: Table, target: Target) -> list[Verdict]:
-    """What all hard rules say, in their order."""
-    return [verdict(rule, table, target) for rule in rules.HARD]
-
-
-def _judged(
-    table: Table, target: Target, cuda: str, choice: Choice | None, verdicts: list[Verdict]
-) -> Alternative:
-    deciding = decided(table, target, cuda, verdicts)
-    if deciding is None:
-        return _possible(table, target, cuda, choice)
-    why = without_name(cuda, deciding.says)
-    return Alternative(cuda=cuda, outcome="refuse", why=why, source=deciding.source)
-
-
-def decided(table: Table, target: Target, cuda: str, verdicts: list[Verdict]) -> Finding | None:
-    """The first rule that leaves this toolkit without a place, as it speaks of the best one."""
-    toolkit = table.toolkits[cuda]
+def decided(table: Table, target: Target, cuda: str, judged: Hard) -> Finding | None:
+    """The one finding that keeps a toolkit out, about the best of its places; None = it is in."""
     mask = table.of_cuda.get(cuda, 0)
     if not mask:
+        toolkit = table.toolkits[cuda]
         return error("no-source", "no source of it is in these matrices", cite(toolkit, cuda))
-    for judged in verdicts:
-        if not mask & judged.mask:
-            return judged.about(lowest(mask))
-        mask &= judged.mask
-    return None if target.torch is None else _no_build(table, target, cuda, mask)
+    if target.torch is None:
+        return judged.decided(mask, bool)
+    alive = builds(table, target)
+    mine = [i for i, build in enumerate(table.builds) if build.cuda == cuda]
+
+    def serves(places: int) -> bool:
+        return any(alive >> i & 1 and beside(table, target, i) & places for i in mine)
+
+    left = mask & judged.before[-1]
+    if not left:
+        return judged.decided(mask, serves)
+    return None if serves(left) else _no_build(table, target, cuda, left)
 
 
-def _no_build(table: Table, target: Target, cuda: str, mask: int) -> Finding | None:
-    """Why no framework build can be beside these places; None = one can."""
+def _no_build(table: Table, target: Target, cuda: str, places: int) -> Finding | None:
+    """Why no framework build can be beside these places."""
     wanted = target.torch.range if target.torch is not None else None
     if wanted is not None and not any(build.torch in wanted for build in table.builds):
         newest = table.builds[0]
         says = f"no torch {wanted.text.removeprefix('==')} in these matrices, up to {newest.torch}"
         return error("torch-version", says, cite(newest, f"{newest.torch}-{newest.index}"))
-    alive = builds(table, target)
-    of_cuda = [i for i, build in enumerate(table.builds) if build.cuda == cuda]
-    if any(alive >> i & 1 and beside(table, target, i) & mask for i in of_cuda):
-        return None
     toolkit = table.toolkits[cuda]
-    if not of_cuda:
+    mine = 0
+    for i, build in enumerate(table.builds):
+        mine |= (build.cuda == cuda) << i
+    if not mine:
         return error("torch-cuda", "no torch build uses it", cite(toolkit, cuda))
-    left = 0
-    for i in of_cuda:
-        left |= 1 << i
-    for rule in rules.BUILDS:
-        judged = verdict(rule, table, target)
-        if not left & judged.mask and rule is rules.torch.torch_version:
-            return error("torch-cuda", f"no build of {target.torch} uses it", cite(toolkit, cuda))
-        if not left & judged.mask:
-            return judged.about(lowest(left))
-        left &= judged.mask
-    build = table.builds[lowest(left)]
+    judged = _hard(tuple(verdict(rule, table, target) for rule in rules.BUILDS), table.all_builds)
+    finding = judged.decided(
+        mine, lambda left: any(beside(table, target, i) & places for i in bits(left))
+    )
+    if finding is not None and finding.id == "torch-version":
+        return error("torch-cuda", f"no build of {target.torch} uses it", cite(toolkit, cuda))
+    if finding is not None:
+        return finding
+    build = table.builds[lowest(mine & judged.before[-1])]
     python = build.python or ", ".join(build.pythons)
     says = f"torch {build.torch} needs Python {python}, which no base that is left has"
     return error("torch-python", says, cite(build, f"{build.torch}-{build.index}"))
 
 
-def _possible(table: Table, target: Target, cuda: str, choice: Choice | None) -> Alternative:
-    """A toolkit that would do: the chosen one, or what the chosen one has before it."""
-    source = cite(table.toolkits[cuda], cuda)
-    if choice is None:
-        return Alternative(cuda=cuda, outcome="ok", why="would do", source=source)
-    if choice.place.cuda == cuda:
-        return Alternative(cuda=choice.place.release, outcome="ok", why="chosen", source=source)
-    mask = table.of_cuda[cuda] & choice.alive
-    for rule in rules.BEFORE:
-        judged = verdict(rule, table, target)
-        out = mask and not mask & judged.mask
-        finding = judged.about(lowest(mask)) if out else None
-        if finding is not None:
+class _Lesser:
+    """What the chosen toolkit has before each other one that would do."""
+
+    def __init__(self, table: Table, target: Target, choice: Choice) -> None:
+        self.table, self.choice = table, choice
+        self.fitting = pairs(table, target, choice.alive) if target.torch is not None else []
+        self.preferences = [
+            verdict(rule, table, one) for rule in rules.BEFORE for one in target.machines
+        ]
+
+    def judged(self, cuda: str) -> Alternative:
+        """One toolkit that no rule speaks against."""
+        table, chosen = self.table, self.choice.place
+        source = cite(table.toolkits[cuda], cuda)
+        if chosen.cuda == cuda:
+            return Alternative(cuda=chosen.release, outcome="ok", why="chosen", source=source)
+        mine = table.of_cuda[cuda] & self.choice.alive
+        lost = self._lost(mine, self.choice.alive) if self.choice.build is None else None
+        if lost is not None:
             return Alternative(
                 cuda=cuda,
-                outcome="warn" if finding.severity == "warn" else "ok",
-                why=without_name(cuda, finding.says),
-                source=finding.source,
+                outcome="warn" if lost.severity == "warn" else "ok",
+                why=without_name(cuda, lost.says),
+                source=lost.source,
             )
-        mask &= judged.mask
-    newer = numbers(cuda) < numbers(choice.place.cuda)
-    why = f"works too; {choice.place.cuda} is newer" if newer else "works too"
-    if target.torch is not None:
-        why = "works too, with another build of torch"
-    return Alternative(cuda=cuda, outcome="ok", why=why, source=source)
+        return Alternative(cuda=cuda, outcome="ok", why=self._why(cuda), source=source)
+
+    def _lost(self, mine: int, left: int) -> Finding | None:
+        """The strongest preference that others keep to and these places do not."""
+        for judged in self.preferences:
+            kept = left & judged.mask or left
+            if mine & left and not mine & kept:
+                return judged.about(lowest(mine & left))
+            left = kept
+        return None
+
+    def _why(self, cuda: str) -> str:
+        chosen, build = self.choice.place, self.choice.build
+        if build is None:
+            return f"works too; {chosen.cuda} is newer"
+        mine = [self.table.builds[i] for i, _ in self.fitting if self.table.builds[i].cuda == cuda]
+        if numbers(mine[0].torch) < numbers(build.torch):
+            return f"works too, with torch {mine[0].torch}; {build.torch} is newer"
+        return f"works too, with torch {mine[0].torch} from {mine[0].index}; {build.index} is first"
 
 
-def _other_ways(table: Table, choice: Choice) -> tuple[Alternative, ...]:
+def _other_ways(table: Table, choice: Choice) -> Iterator[Alternative]:
     """The best place of each other source that is left."""
-    found = []
     for source in SOURCES:
         left = bits(table.of_source.get(source, 0) & choice.alive)
         if left and source != choice.place.source:
             place = table.places[left[0]]
-            found.append(
-                Alternative(
-                    cuda=minor(place.release),
-                    outcome="ok",
-                    why=f"another way: {source} on {place.os or 'this machine'}",
-                    source=place.cite,
-                    way=source,
-                )
+            yield Alternative(
+                cuda=minor(place.release),
+                outcome="ok",
+                why=f"another way: {source} on {place.os or 'this machine'}",
+                source=place.cite,
+                way=source,
             )
-    return tuple(found)

@@ -53,6 +53,7 @@ class Target(Value):
         engine_access: (engine, access mode) of each engine that answers.
         arch: None = any, in the search for conflicts alone.
         declared: nothing on this machine was looked at.
+        beside: other machines that the same image must serve, each with its own driver.
     """
 
     cards: tuple[Card, ...] = ()
@@ -82,6 +83,12 @@ class Target(Value):
     declared: bool = True
     request: Request = Request()
     provenance: tuple[Provenance, ...] = ()
+    beside: tuple["Target", ...] = ()
+
+    @property
+    def machines(self) -> "tuple[Target, ...]":
+        """Itself, and those beside it: a place or build must serve each of them."""
+        return (self, *self.beside)
 
     @property
     def cc(self) -> tuple[str, ...]:
