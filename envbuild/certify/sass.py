@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from envbuild.errors import InputError
 
-_MAGIC = struct.pack("<I", 0xBA55ED50)
-_HEADER = struct.Struct("<IHHQ")
-_ENTRY = struct.Struct("<HHIQIIHHIIIQ")
-_ELF_MACHINE_CUDA = 190
-_KIND_ELF = 2
+MAGIC = struct.pack("<I", 0xBA55ED50)
+HEADER = struct.Struct("<IHHQ")
+ENTRY = struct.Struct("<HHIQIIHHIIIQ")
+ELF_MACHINE_CUDA = 190
+KIND_PTX, KIND_ELF = 1, 2
 _FLAG_SPECIFIC = 0x100000
 _FLAG_FAMILY = 0x200000
 
@@ -36,8 +36,8 @@ def targets(data: bytes) -> tuple[str, ...]:
     Raises:
         InputError: neither of them, or cut short.
     """
-    if data[:4] == b"\x7fELF" and _machine(data) == _ELF_MACHINE_CUDA:
-        return (_cubin_target(data),)
+    if data[:4] == b"\x7fELF" and _machine(data) == ELF_MACHINE_CUDA:
+        return (cubin_target(data),)
     found = dict.fromkeys(entry.target for entry in entries(data) if entry.elf)
     return tuple(found)
 
@@ -48,8 +48,8 @@ def lacking(data: bytes, kernel: str) -> tuple[str, ...]:
     Raises:
         InputError: as `targets` does.
     """
-    if data[:4] == b"\x7fELF" and _machine(data) == _ELF_MACHINE_CUDA:
-        found = [Entry(elf=True, target=_cubin_target(data), payload=data)]
+    if data[:4] == b"\x7fELF" and _machine(data) == ELF_MACHINE_CUDA:
+        found = [Entry(elf=True, target=cubin_target(data), payload=data)]
     else:
         found = [e for e in entries(data) if e.elf and e.payload[:4] == b"\x7fELF"]
     name = b"\0" + kernel.encode() + b"\0"
@@ -75,43 +75,46 @@ def entries(data: bytes) -> Iterator[Entry]:
     Raises:
         InputError: no fatbin in it, or cut short.
     """
-    at = data.find(_MAGIC)
+    at = data.find(MAGIC)
     if at < 0:
         what = "there is no device code in this file"
         raise InputError(what, fix="give a fatbin, a cubin or a program made by nvcc")
     while at >= 0:
         end = at
         try:
-            _, _, size, length = _HEADER.unpack_from(data, at)
+            _, _, size, length = HEADER.unpack_from(data, at)
             end = at + size + length
             yield from _entries(data, at + size, end)
         except struct.error as e:
             what = "this fatbin ends too early"
             raise InputError(what, fix="it was cut: make it again") from e
-        at = data.find(_MAGIC, end)
+        at = data.find(MAGIC, end)
 
 
 def _entries(data: bytes, at: int, end: int) -> Iterator[Entry]:
     if end > len(data):
         raise struct.error
     while at < end:
-        kind, _, header, size, _, _, _, _, number, _, _, flags = _ENTRY.unpack_from(data, at)
-        if header < _ENTRY.size or at + header + size > end:
+        kind, _, header, size, _, _, _, _, number, _, _, flags = ENTRY.unpack_from(data, at)
+        if header < ENTRY.size or at + header + size > end:
             raise struct.error
-        suffix = ""
-        if flags & _FLAG_FAMILY:
-            suffix = "f"
-        elif flags & _FLAG_SPECIFIC:
-            suffix = "a"
         payload = data[at + header : at + header + size]
-        yield Entry(kind == _KIND_ELF, f"{number}{suffix}", payload)
+        yield Entry(kind == KIND_ELF, target_name(number, flags), payload)
         at += header + size
+
+
+def target_name(number: int, flags: int) -> str:
+    """The target of an entry, ``90a``, from its header's number and flags."""
+    if flags & _FLAG_FAMILY:
+        return f"{number}f"
+    return f"{number}a" if flags & _FLAG_SPECIFIC else str(number)
 
 
 def _machine(data: bytes) -> int:
     return int(struct.unpack_from("<H", data, 18)[0]) if len(data) >= 64 else 0
 
 
-def _cubin_target(data: bytes) -> str:
+def cubin_target(data: bytes) -> str:
+    """The number of a cubin's target, without its letter, from its first 64 bytes."""
     flags = int(struct.unpack_from("<I", data, 48)[0])
     return str(flags >> 8 & 0xFF if data[8] >= 8 else flags & 0xFF)
