@@ -85,6 +85,8 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
             what = "--apt-mirror needs a lock: only it names the suites that the mirror must serve"
             raise InputError(what, fix="leave --no-lock out; before a dry run: envbuild lock")
         found["apt_sources"] = sources(context.apt_index, net.apt_mirror).encode()
+    if "toolkit_mirror" in context.secrets and net.toolkit_mirror:
+        found["toolkit_mirror"] = f"{net.toolkit_mirror.rstrip('/')}\n".encode()
     if "pip_conf" in context.secrets and net.index_url:
         found["pip_conf"] = f"[global]\nindex-url = {net.index_url}\n".encode()
     return found

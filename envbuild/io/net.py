@@ -20,6 +20,7 @@ class Net(Value):
         registry_mirror: ``host[:port][/prefix]`` that serves docker.io's repositories.
         apt_mirror: base address that serves the distribution's archive.
         index_url: package index to use instead of pip's default.
+        toolkit_mirror: address that serves the paths of the toolkit archive's own host.
         ca_cert: PEM file that signs this network's TLS.
         network: network mode of build containers, empty = the engine's default.
         offline: nothing may be fetched.
@@ -28,6 +29,7 @@ class Net(Value):
     registry_mirror: str | None = None
     apt_mirror: str | None = None
     index_url: str | None = None
+    toolkit_mirror: str | None = None
     ca_cert: str | None = None
     network: str = ""
     offline: bool = False
@@ -49,7 +51,11 @@ def checked(net: Net) -> Net:
         if "-----BEGIN CERTIFICATE-----" not in text:
             what = f"--ca-cert {net.ca_cert} holds no PEM certificate"
             raise InputError(what, fix="give the CA bundle in PEM form")
-    for flag, url in (("--apt-mirror", net.apt_mirror), ("--index-url", net.index_url)):
+    for flag, url in (
+        ("--apt-mirror", net.apt_mirror),
+        ("--index-url", net.index_url),
+        ("--toolkit-mirror", net.toolkit_mirror),
+    ):
         if url is not None and not _is_address(url):
             what = f"{flag} {without_login(url)!r} is not an address"
             raise InputError(what, fix="give http://... or https://...")

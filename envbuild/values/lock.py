@@ -15,11 +15,18 @@ class LockedBase(Value):
 
 
 class AptPackage(Value):
-    """One package of the closure: ``name=version`` for this architecture."""
+    """One package of the closure: ``name=version`` for this architecture.
+
+    Attributes:
+        sha256: hash (hex) of its file, as the signed index has it; empty in older locks.
+        archive: name of the vendor's repository that has it, empty = the distribution's own.
+    """
 
     name: str
     version: str
     arch: str
+    sha256: str = ""
+    archive: str = ""
 
 
 class Wheel(Value):
@@ -32,6 +39,24 @@ class Wheel(Value):
     index: str
 
 
+class Key(Value):
+    """The key that signs a vendor's repository: fingerprint, file in it, sha256 (hex) of that."""
+
+    fingerprint: str
+    file: str
+    sha256: str
+
+
+class Part(Value):
+    """One archive file of the toolkit: path below the source's address, sha256 (hex), bytes."""
+
+    name: str
+    version: str
+    path: str
+    sha256: str
+    size: int | None = None
+
+
 class Lock(Value):
     """What ``render`` and ``build`` take instead of asking the world again.
 
@@ -40,6 +65,8 @@ class Lock(Value):
         runtime: base of the runtime stage where that is another image.
         python: interpreter version wheels were chosen for, None without wheels.
         apt_index: ``suite component ...`` lines the closure was resolved against.
+        key: what signs the vendor's repository, where packages come from one.
+        parts: the toolkit's archive files, in the order in which they are unpacked.
         templates: template name to sha256.
         probes: probe name to sha256.
     """
@@ -55,5 +82,7 @@ class Lock(Value):
     apt_index: tuple[str, ...] = ()
     apt: tuple[AptPackage, ...] = ()
     wheels: tuple[Wheel, ...] = ()
+    key: Key | None = None
+    parts: tuple[Part, ...] = ()
     templates: Pairs = Pairs()
     probes: Pairs = Pairs()

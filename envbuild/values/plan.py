@@ -22,6 +22,27 @@ class ImageChoice(Value):
     runtime_ref: str | None = None
 
 
+class Archive(Value):
+    """The archive of a toolkit that no registry, index or distribution serves.
+
+    Attributes:
+        kind: ``apt`` (a repository of packages), ``redist`` or ``conda``.
+        name: ``ubuntu2404``, ``redist``, ``conda-forge``: what a lock calls it.
+        url: its canonical address; a mirror is never in a plan.
+        key: fingerprint of the one OpenPGP key that may sign it, ``key_file`` the key's file in it.
+        parts: what of a release makes a compiler prefix, by the archive's own names.
+        never: package patterns, as apt preferences spell them, that must not be installed.
+    """
+
+    kind: Literal["apt", "redist", "conda"]
+    name: str
+    url: str
+    key: str = ""
+    key_file: str = ""
+    parts: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+
 class Layout(Value):
     """What a rendering must know of the toolkit's source.
 
@@ -30,12 +51,14 @@ class Layout(Value):
         components: archive components that must be on (``main contrib non-free``).
         dummies: ``Provides`` entries of the package that keeps driver libraries out.
         purge_compat: take the vendor's forward-compatibility libcuda out of the image.
+        archive: where the toolkit is fetched from, None = registry, index or distribution.
     """
 
     prefix: str | None = None
     components: tuple[str, ...] = ()
     dummies: tuple[str, ...] = ()
     purge_compat: bool = False
+    archive: Archive | None = None
 
 
 class HostCompiler(Value):
