@@ -69,12 +69,13 @@ class RequestFlags(Value):
         """
         wishes = [_wish(text) for text in self.with_ or ()]
         if self.torch is not None:
+            version = self.torch.strip()
             wishes.append(
-                _wish(f"torch=={self.torch}" if self.torch[:1].isdigit() else f"torch{self.torch}")
+                Wish(name="torch", range=version if version[:1] in _COMPARED else f"=={version}")
             )
         return Request(
             cc=_split(self.cc),
-            gpus=tuple(self.gpu or ()),
+            gpus=_split(self.gpu),
             cuda=self.cuda,
             packages=tuple(wishes),
             features=_split(self.feature),
@@ -97,6 +98,28 @@ class RequestFlags(Value):
         )
 
 
+CaCert = Annotated[
+    Text,
+    typer.Option(
+        "--ca-cert",
+        help="PEM file of this network's CA; a build secret.",
+        envvar="ENVBUILD_CA_CERT",
+    ),
+]
+AptMirror = Annotated[
+    Text,
+    typer.Option(
+        "--apt-mirror",
+        help="Address that serves the distribution's archive.",
+        envvar="ENVBUILD_APT_MIRROR",
+    ),
+]
+IndexUrl = Annotated[
+    Text, typer.Option("--index-url", help="Python package index.", envvar="ENVBUILD_INDEX_URL")
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Fetch nothing.")]
+
+
 class PullFlags(Value):
     """How an image is fetched; never stored anywhere."""
 
@@ -108,15 +131,8 @@ class PullFlags(Value):
             envvar="ENVBUILD_REGISTRY_MIRROR",
         ),
     ] = None
-    ca_cert: Annotated[
-        Text,
-        typer.Option(
-            "--ca-cert",
-            help="PEM file of this network's CA; a build secret.",
-            envvar="ENVBUILD_CA_CERT",
-        ),
-    ] = None
-    offline: Annotated[bool, typer.Option("--offline", help="Fetch nothing.")] = False
+    ca_cert: CaCert = None
+    offline: Offline = False
 
     def net(self) -> Net:
         """The flags as a Net.
@@ -130,17 +146,8 @@ class PullFlags(Value):
 class NetFlags(PullFlags):
     """How this machine reaches the world while it locks and builds; never stored anywhere."""
 
-    apt_mirror: Annotated[
-        Text,
-        typer.Option(
-            "--apt-mirror",
-            help="Address that serves the distribution's archive.",
-            envvar="ENVBUILD_APT_MIRROR",
-        ),
-    ] = None
-    index_url: Annotated[
-        Text, typer.Option("--index-url", help="Python package index.", envvar="ENVBUILD_INDEX_URL")
-    ] = None
+    apt_mirror: AptMirror = None
+    index_url: IndexUrl = None
     network: Annotated[
         str,
         typer.Option(
@@ -149,6 +156,23 @@ class NetFlags(PullFlags):
             envvar="ENVBUILD_NETWORK",
         ),
     ] = ""
+
+
+class IndexFlags(Value):
+    """How packages are reached where nothing is built."""
+
+    index_url: IndexUrl = None
+    apt_mirror: AptMirror = None
+    ca_cert: CaCert = None
+    offline: Offline = False
+
+    def net(self) -> Net:
+        """The flags as a Net.
+
+        Raises:
+            InputError: a flag that cannot be used.
+        """
+        return checked(Net(**fields(self)))
 
 
 class OutputFlags(Value):
@@ -162,7 +186,8 @@ class OutputFlags(Value):
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False
 
 
-_GROUPS = (RequestFlags, PullFlags, NetFlags, OutputFlags)
+_COMPARED = frozenset("<>=!~")
+_GROUPS = (RequestFlags, PullFlags, NetFlags, IndexFlags, OutputFlags)
 
 
 def expand(function: Callable[..., Any]) -> Callable[..., Any]:

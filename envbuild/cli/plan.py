@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 def command(
     request: RequestFlags,
     output: OutputFlags,
+    source: Annotated[
+        str | None, typer.Argument(help="Plan file, context folder, or envbuild.yaml.")
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Every toolkit with the finding that decided.")
     ] = False,
@@ -27,7 +30,12 @@ def command(
     ] = None,
 ) -> int:
     """Choose toolkit, base image, compiler, driver and builds for a GPU, and say why."""
-    made = make(request)
+    if source is None:
+        made = make(request)
+    else:
+        from envbuild.cli.source import made_from
+
+        made = made_from(source, request)
     if out is not None:
         from envbuild.io import files
         from envbuild.values.codec import dump
@@ -43,8 +51,12 @@ def command(
     return 3 if made.outcome == "refuse" else 0
 
 
-def make(flags: RequestFlags) -> Plan | Fleet:
+def make(flags: RequestFlags, from_file: frozenset[str] = frozenset()) -> Plan | Fleet:
     """The plan for these flags, a refusal too.
+
+    Args:
+        flags: those of the command line and of a file together.
+        from_file: the fields that a file gave.
 
     Raises:
         InputError: a flag that cannot be used.
@@ -53,10 +65,10 @@ def make(flags: RequestFlags) -> Plan | Fleet:
     from envbuild.matrix.load import load
     from envbuild.planner.plan import plan
 
-    return plan(target_of(flags), load())
+    return plan(target_of(flags, from_file), load())
 
 
-def target_of(flags: RequestFlags) -> "Target":
+def target_of(flags: RequestFlags, from_file: frozenset[str] = frozenset()) -> "Target":
     """The target: declared where a cc or GPU was given, else from a record or this machine."""
     from envbuild.matrix.load import load
     from envbuild.planner.resolve import resolve
@@ -66,27 +78,12 @@ def target_of(flags: RequestFlags) -> "Target":
         what = "--cc is given and empty"
         raise InputError(what, fix="give one, for example --cc 6.1, or leave --cc out to detect")
     host = _host(flags, request)
-    target = resolve(request, host, load())
+    target = resolve(request, host, load(), from_file=from_file)
     if not target.cards and not target.every_cc and not (request.cuda or request.packages):
         where = "the recorded host" if flags.host is not None else "this machine"
         what = f"{where} has no NVIDIA GPU whose compute capability can be read"
         raise MachineError(what, fix="say for which GPU: envbuild plan --cc 9.0")
     return target
-
-
-def planned(flags: RequestFlags) -> Plan | Fleet:
-    """The plan for these flags.
-
-    Raises:
-        NoPlanError: the request cannot be met; as `make` otherwise.
-    """
-    made = make(flags)
-    if made.outcome == "refuse":
-        from envbuild.planner.refusal import no_plan
-
-        plans = [made] if isinstance(made, Plan) else [entry.plan for entry in made.entries]
-        raise no_plan(next(plan for plan in plans if plan.outcome == "refuse"))
-    return made
 
 
 def _host(flags: RequestFlags, request: Request) -> Host | None:

@@ -65,7 +65,7 @@ def _choices(plan: Plan) -> Iterator[str]:
         yield _row("flags", f"nvcc {nvcc} · cmake {cmake} · TORCH_CUDA_ARCH_LIST={torch}")
     given = next((p for p in plan.provenance if p.fact == "driver"), None)
     for need in _drivers(plan.driver):
-        where = "given" if given is not None and given.origin == "flag" else "found here"
+        where = "given" if given is not None and given.origin in {"flag", "file"} else "found here"
         yield _row("driver", f"{given.value} {where}; {need}" if given is not None else need)
     yield _row("torch", _torch(plan))
     if plan.packages:
@@ -199,7 +199,9 @@ def _origin(plan: Plan) -> str:
     made = f"matrices of {plan.matrix.date}"
     if plan.declared:
         return f"declared, nothing on this machine was looked at · {made}"
-    origin = next((p.origin for p in plan.provenance if p.origin != "flag"), "detected")
+    origin = next(
+        (p.origin for p in plan.provenance if p.origin not in {"flag", "file"}), "detected"
+    )
     what = "from a recorded host" if origin == "recorded" else "detected on this machine"
     return f"{what} · {made}"
 

@@ -68,7 +68,7 @@ def _holds(op: str, limit: tuple[int, ...], version: tuple[int, ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def parse(text: str, flag: str) -> Range:
-    """Read ``12.6``, ``13.*``, ``>=12.4,<13``, ``~=2.8``; a bare version is a prefix.
+    """Read ``12.6``, ``13.*``, ``13.x``, ``>=12.4,<13``, ``~=2.8``; a bare version is a prefix.
 
     Raises:
         InputError: not a range; ``flag`` says where it was given.
@@ -85,15 +85,22 @@ def parse(text: str, flag: str) -> Range:
 def _clause(part: str, text: str, flag: str) -> list[tuple[str, tuple[int, ...]]]:
     op = next((op for op in _OPERATORS if part.startswith(op)), "")
     version = part[len(op) :].strip()
+    stem = version.removesuffix(".*").removesuffix(".x")
     try:
-        limit = numbers(version.removesuffix(".*"))
+        limit = numbers(stem)
     except InputError as e:
         what = f"{flag} {text[:60]!r} is not a range of versions"
-        raise InputError(what, why=e.what, fix=_FIX) from e
-    if version.endswith(".*") and op not in {"", "==", "!="}:
+        raise InputError(what, why=e.what, fix=_cure(version)) from e
+    if stem != version and op not in {"", "==", "!="}:
         what = f"{flag} {text[:60]!r}: {op} takes no .*"
-        raise InputError(what, fix=f"write {op}{version.removesuffix('.*')}")
+        raise InputError(what, fix=f"write {op}{stem}")
     if op == "~=":
         # PEP 440: at least this, and the same but for the last part.
         return [(">=", limit), ("==", limit[:-1] or limit)]
     return [("==" if op in {"", "==="} else op, limit)]
+
+
+def _cure(version: str) -> str:
+    if version.lower() in {"latest", "newest", "any"}:
+        return "leave the flag out: the newest that fits is taken"
+    return f"put a comma between two clauses: {_FIX}" if " " in version else _FIX

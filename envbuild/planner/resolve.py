@@ -18,31 +18,42 @@ if TYPE_CHECKING:
     from envbuild.matrix.model import JetsonRow
 
 _ARCHES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+_BESIDE = {"cc": "gpu", "platform": "l4t", "arch": "platform"}  # the other flag that gives a fact
 _MOST = 64  # entries of one list; more is a mistake, and a search over subsets would not end
 
 
-def resolve(request: Request, host: Host | None, matrices: Matrices) -> Target:
+def resolve(
+    request: Request,
+    host: Host | None,
+    matrices: Matrices,
+    *,
+    from_file: frozenset[str] = frozenset(),
+) -> Target:
     """Give every fact one value.
 
     Args:
         request: what was asked for; wins over the machine.
         host: a detected or recorded machine; None = declared, nothing was looked at.
         matrices: the rows that names are checked against.
+        from_file: flags whose values stand in a file (``cc``, ``driver``), not on the command line.
 
     Raises:
         InputError: an unknown cc, GPU, system or feature; a version or date that is none.
     """
     _limits(request)
-    return _Resolver(request, host, table_of(matrices)).target()
+    return _Resolver(request, host, table_of(matrices), from_file).target()
 
 
 class _Resolver:
     """One resolution; keeps the provenance of each fact as it goes."""
 
-    def __init__(self, request: Request, host: Host | None, table: Table) -> None:
+    def __init__(
+        self, request: Request, host: Host | None, table: Table, from_file: frozenset[str]
+    ) -> None:
         self.request = request
         self.host = host
         self.table = table
+        self.from_file = from_file
         self.facts: list[Provenance] = []
         self.seen = "recorded" if host is not None and host.kind != "detected" else "detected"
 
@@ -91,6 +102,8 @@ class _Resolver:
         )
 
     def _note(self, fact: str, value: str, origin: str) -> None:
+        if origin == "flag" and self.from_file.intersection((fact, _BESIDE.get(fact, ""))):
+            origin = "file"
         self.facts.append(Provenance(fact=fact, value=value, origin=origin))
 
     def _platform(self, cards: tuple[Card, ...]) -> tuple[Platform, str, str | None]:
@@ -193,7 +206,8 @@ class _Resolver:
             if re.fullmatch(r"[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?", name, re.ASCII) is None:
                 what = f"--with {wish.name[:60]!r} is not a package name"
                 raise InputError(what, fix="for example --with numba or --with cupy==14.2.0")
-            range = parse(wish.range, f"--with {name}") if wish.range else None
+            flag = "--torch" if name == "torch" else f"--with {name}"
+            range = parse(wish.range, flag) if wish.range else None
             if name == "torch":
                 if torch is not None and torch.range != range:
                     what = f"torch is asked for twice: {torch} and {Wanted(name=name, range=range)}"

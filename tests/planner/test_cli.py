@@ -126,13 +126,12 @@ def test_no_colour_and_no_control_characters_in_a_pipe(capfd: Cap) -> None:
 
 def test_another_command_gets_the_plan_or_the_refusal() -> None:
     from envbuild.cli.options import RequestFlags
-    from envbuild.cli.plan import planned
+    from envbuild.cli.source import plan_from
     from envbuild.errors import NoPlanError
 
-    made = planned(RequestFlags(cc=["6.1"]))
-    assert isinstance(made, Plan)
+    assert isinstance(plan_from(None, RequestFlags(cc=["6.1"])), Plan)
     with pytest.raises(NoPlanError) as e:
-        planned(RequestFlags(cc=["6.1"], cuda="13"))
+        plan_from(None, RequestFlags(cc=["6.1"], cuda="13"))
     assert "exclude each other" in e.value.what
     assert "envbuild plan --cc 6.1" in e.value.fix
 
