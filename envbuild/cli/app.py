@@ -32,6 +32,8 @@ COMMANDS = (
     Entry("certify", "Prove an image: toolchain, and on the GPU that its kernels run right."),
     Entry("run", "Start an image with the right GPU flags."),
     Entry("up", "Walk all of it: plan, lock, build, certify; resumes where it stopped."),
+    Entry("matrix", "Ask the facts, check them against the vendors' packages, find new ones."),
+    Entry("init", "Write envbuild.yaml: what a project asks for, from flags or this machine."),
 )
 
 
@@ -49,6 +51,8 @@ class LazyGroup(TyperGroup):
         if all(entry.name != cmd_name for entry in COMMANDS):
             return None
         module = importlib.import_module(f"envbuild.cli.{cmd_name}")
+        if group := getattr(module, "group", None):
+            return typer.main.get_command(group)
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
         one.command(cmd_name, cls=getattr(module, "Command", None))(module.command)
         return typer.main.get_command(one)

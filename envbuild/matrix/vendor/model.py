@@ -70,7 +70,8 @@ class Measurer:
         parts: the files a row is measured in. Raises `Unreachable` or `Unmeasurable`.
         measured: values by field name, from the row and the facts of its parts in their order.
             A field that it leaves out is not compared for this row. May raise `Unmeasurable`.
-        listed: the same, of what the index's own page says (interpreters that have a wheel).
+        remark: what else a reader of the row should know (an older release that differs).
+        listed: values of what the index's own page says (interpreters that have a wheel).
         unknown: rows of releases on the index that the matrices do not have; only the fields
             that name the row matter, `measured` fills the others in. For ``matrix update``.
     """
@@ -80,6 +81,7 @@ class Measurer:
     fields: tuple[str, ...]
     parts: "Callable[[Any, Index], Sequence[Part]]"
     measured: Callable[[Any, Sequence[Any]], Mapping[str, object]]
+    remark: Callable[[Any, Sequence[Any]], str] = lambda _row, _facts: ""
     listed: "Callable[[Any, Index], Mapping[str, object]]" = lambda _row, _index: {}
     unknown: "Callable[[Matrices, Index], Iterable[Row]]" = lambda _matrices, _index: ()
 
@@ -104,7 +106,7 @@ class Difference(Value):
     measured: str
 
 
-class Judged(Value):
+class Judged(Value, omit_defaults=True):  # type: ignore[call-arg]
     """One row and its verdict.
 
     Attributes:
@@ -112,8 +114,8 @@ class Judged(Value):
         status: of the row.
         compared: fields whose values were compared with what was read.
         differences: those that differ.
-        why: for a row that was not compared.
-        read: the files that were read, with their sha256.
+        why: for a row that was not compared; else a remark on what was read.
+        read: names of the files that were read; the report has their sha256.
     """
 
     table: str
@@ -123,4 +125,4 @@ class Judged(Value):
     compared: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
     why: str = ""
-    read: tuple[VendorFile, ...] = ()
+    read: tuple[str, ...] = ()

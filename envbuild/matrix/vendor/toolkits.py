@@ -19,6 +19,7 @@ from envbuild.matrix.vendor.model import (
 )
 from envbuild.values.codec import Value
 
+_MEASURED = ("targets", "ptx", "gcc_max", "clang_max")
 _FIRST_ALL = 13  # from this major on, wheel names carry no -cuN and the headers are apart
 
 
@@ -114,18 +115,25 @@ def _toolkit_parts(row: Toolkit, index: Index) -> list[Part]:
     return _parts(row.cuda, index)
 
 
-def _toolkit(row: Toolkit, facts: Sequence[CompilerFacts]) -> Mapping[str, object]:
-    values: dict[str, object] = {"cuda": row.cuda}
-    for field in ("targets", "ptx", "gcc_max", "clang_max"):
-        said = {getattr(f, field): f.version for f in facts if getattr(f, field)}
-        if len(said) > 1:
-            what = f"the releases of {row.cuda} do not agree: {field} is " + ", ".join(
-                f"{value} in {version}" for value, version in said.items()
-            )
-            raise Unmeasurable(what)
-        if said:
-            values[field] = next(iter(said))
-    return values
+def _toolkit(row: Toolkit, facts: Sequence[CompilerFacts]) -> Mapping[str, object]:  # noqa: ARG001
+    """The values of the newest release of the minor: it is the one that plans take."""
+    said = {field: _by_release(field, facts) for field in _MEASURED}
+    return {field: list(values.values())[-1] for field, values in said.items() if values}
+
+
+def _older(row: Toolkit, facts: Sequence[CompilerFacts]) -> str:  # noqa: ARG001
+    """Where an older release of the minor is not like the newest."""
+    found = []
+    for field in _MEASURED:
+        *older, newest = _by_release(field, facts).items() or [("", None)]
+        found += [f"{field} of {v} is {value}" for v, value in older if value != newest[1]]
+    return ", ".join(found)
+
+
+def _by_release(field: str, facts: Sequence[CompilerFacts]) -> dict[str, object]:
+    """The values of a field by wheel version, oldest first; wheels that do not tell left out."""
+    told = sorted((f for f in facts if getattr(f, field)), key=lambda f: Version(f.version))
+    return {f.version: getattr(f, field) for f in told}
 
 
 def _new_toolkits(matrices: Matrices, index: Index) -> Iterable[Row]:
@@ -169,9 +177,10 @@ def _clash(row: GlibcClash, facts: Sequence[CompilerFacts]) -> Mapping[str, obje
 TOOLKITS = Measurer(
     table="toolkits",
     group="toolkits",
-    fields=("cuda", "targets", "gcc_max", "clang_max", "ptx"),
+    fields=_MEASURED,
     parts=_toolkit_parts,
     measured=_toolkit,
+    remark=_older,
     unknown=_new_toolkits,
 )
 CLASHES = Measurer(

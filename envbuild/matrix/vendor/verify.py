@@ -1,8 +1,12 @@
 """Every row against the packages that hold its facts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from envbuild.io.net import Net
+from envbuild.io.workspace import Workspace
+from envbuild.matrix.load import load, load_names, load_reference
 from envbuild.matrix.model import Row
 from envbuild.matrix.tables import TABLES
 from envbuild.matrix.vendor import measurers
@@ -20,6 +24,7 @@ from envbuild.matrix.vendor.model import (
     VendorFile,
     Verdict,
 )
+from envbuild.matrix.vendor.report import Report, report
 from envbuild.values.codec import Value, fields, replace
 
 _VERDICTS: dict[type[Exception], Verdict] = {
@@ -77,9 +82,34 @@ class Bench:
 
 
 def verify(
+    only: tuple[str, ...], work: Path, net: Net, say: Callable[[str], None] = lambda _: None
+) -> Report:
+    """Every row of the matrices against the packages that hold its facts.
+
+    Args:
+        only: groups or tables; empty = all.
+        work: folder of what was read; the next run goes on from it.
+        net: index and CA.
+        say: takes a line for each page and file.
+
+    Raises:
+        InputError: a word of ``only`` is not known.
+        MachineError: the index does not answer, the disk is full, another run is at work.
+    """
+    tables = measurers.chosen(only)
+    holders = (matrices := load(), load_names(), load_reference())
+    rows = {name: getattr(h, name) for name in tables for h in holders if hasattr(h, name)}
+    with Workspace(work).held(say=say):
+        store = Store(work, net, say)
+        judged, parts = measure(rows, Bench(Index(work, net, say), store), say)
+        files = {part.file.file: part.file for part in parts if store.kept(part)}
+        return report(matrices, judged, files.values(), store.failed)
+
+
+def measure(
     rows: Mapping[str, Sequence[Row]], bench: Bench, say: Callable[[str], None] = lambda _: None
-) -> tuple[Judged, ...]:
-    """One verdict for each row.
+) -> tuple[tuple[Judged, ...], list[Part]]:
+    """One verdict for each row, and the parts that were looked at.
 
     Args:
         rows: by table.
@@ -96,9 +126,8 @@ def verify(
     parts = [part for _, _, found in planned if not isinstance(found, Exception) for part in found]
     say(f"read      {len({part.file.sha256 for part in parts})} files for {len(planned)} rows")
     bench.read(parts)
-    return tuple(
-        _judged(table, row, known.get(table), found, bench) for table, row, found in planned
-    )
+    judged = (_judged(table, row, known.get(table), found, bench) for table, row, found in planned)
+    return tuple(judged), parts
 
 
 def _parts(measurer: Measurer | None, row: Row, index: Index) -> Sequence[Part] | Exception:
@@ -124,11 +153,12 @@ def _judged(
     try:
         if isinstance(parts, Exception):
             raise parts
-        values = dict(measurer.measured(row, bench.facts(parts)))
-        values |= measurer.listed(row, bench.index)
+        facts = bench.facts(parts)
+        values = {**measurer.measured(row, facts), **measurer.listed(row, bench.index)}
+        start = replace(start, read=_files(parts), why=measurer.remark(row, facts))
     except _NO_VERDICT_YET as e:
         return replace(start, verdict=_VERDICTS[type(e)], why=str(e))
-    return judge(replace(start, read=_files(parts)), row, values)
+    return judge(start, row, values)
 
 
 def judge(start: Judged, row: Row, values: Mapping[str, object]) -> Judged:
@@ -163,5 +193,5 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of any row
     return sorted(map(str, value)) if isinstance(value, tuple | list) else value
 
 
-def _files(parts: Sequence[Part]) -> tuple[VendorFile, ...]:
-    return tuple({part.file.sha256: part.file for part in parts}.values())
+def _files(parts: Sequence[Part]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.file.file for part in parts))

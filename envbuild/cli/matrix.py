@@ -1,0 +1,75 @@
+"""``envbuild matrix``: ask the facts, check them against the vendors' packages, find new ones."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from envbuild.cli import show
+from envbuild.cli.options import IndexFlags, OutputFlags, expand
+
+if TYPE_CHECKING:
+    from envbuild.matrix.vendor.report import Report
+
+group = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", help="toolkits, frameworks, or one table; may be given again."),
+]
+Work = Annotated[
+    str, typer.Option("--work", help="Folder of what was read; the next run goes on from it.")
+]
+_WORK = ".envbuild/matrix"
+
+
+@group.callback()
+def about() -> None:
+    """Ask the facts, check them against the vendors' packages, find new ones."""
+
+
+@group.command("verify")
+@expand
+def verify(
+    *,
+    net: IndexFlags,
+    output: OutputFlags,
+    only: Only = None,
+    work: Work = _WORK,
+    out: Annotated[
+        list[str] | None,
+        typer.Option("-o", "--output", help="Write the report: .json, .md, else a plain table."),
+    ] = None,
+) -> int:
+    """Measure the rows in the vendors' own packages, fetched one at a time (7 = a row differs)."""
+    from envbuild.io import files
+    from envbuild.matrix.vendor import report as forms
+    from envbuild.matrix.vendor.verify import verify as run
+
+    found = run(_words(only), Path(work), net.net(), show.note)
+    for path in out or ():
+        files.write(path, _form(found, path))
+    if output.json:
+        show.json(found)
+    else:
+        show.result(forms.text(found))
+    for line in found.failed:
+        show.warn(f"did not come: {line}")
+    if found.counts.differs:
+        return 7
+    return 4 if found.failed else 0
+
+
+def _form(found: "Report", path: str) -> bytes:
+    from envbuild.matrix.vendor import report as forms
+    from envbuild.values.codec import dump
+
+    if path.endswith(".json"):
+        return dump(found)
+    if path.endswith(".md"):
+        return forms.markdown(found).encode()
+    return (forms.text(found) + "\n").encode()
+
+
+def _words(values: list[str] | None) -> tuple[str, ...]:
+    return tuple(word.strip() for value in values or () for word in value.split(",") if word)
