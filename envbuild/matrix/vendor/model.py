@@ -71,7 +71,8 @@ class Measurer:
         measured: values by field name, from the row and the facts of its parts in their order.
             A field that it leaves out is not compared for this row. May raise `Unmeasurable`.
         remark: what else a reader of the row should know (an older release that differs).
-        listed: values of what the index's own page says (interpreters that have a wheel).
+        listed: values of what the index's own pages say (interpreters that have a wheel), from
+            the row, the facts and the index.
         unknown: rows of releases on the index that the matrices do not have; only the fields
             that name the row matter, `measured` fills the others in. For ``matrix update``.
     """
@@ -82,7 +83,7 @@ class Measurer:
     parts: "Callable[[Any, Index], Sequence[Part]]"
     measured: Callable[[Any, Sequence[Any]], Mapping[str, object]]
     remark: Callable[[Any, Sequence[Any]], str] = lambda _row, _facts: ""
-    listed: "Callable[[Any, Index], Mapping[str, object]]" = lambda _row, _index: {}
+    listed: "Callable[[Any, Sequence[Any], Index], Mapping[str, object]]" = lambda *_: {}
     unknown: "Callable[[Matrices, Index], Iterable[Row]]" = lambda _matrices, _index: ()
 
 

@@ -154,7 +154,7 @@ def _judged(
         if isinstance(parts, Exception):
             raise parts
         facts = bench.facts(parts)
-        values = {**measurer.measured(row, facts), **measurer.listed(row, bench.index)}
+        values = {**measurer.measured(row, facts), **measurer.listed(row, facts, bench.index)}
         start = replace(start, read=_files(parts), why=measurer.remark(row, facts))
     except _NO_VERDICT_YET as e:
         return replace(start, verdict=_VERDICTS[type(e)], why=str(e))
