@@ -14,9 +14,7 @@ from envbuild.values.codec import Pairs, replace
 from envbuild.values.host import EngineFacts
 from envbuild.values.image import Image
 
-# Where the image finds them; the local engine sees the folders themselves.
 _NOTHING = Pairs()
-PROBES, SCRATCH = "/envbuild/probes", "/envbuild/scratch"
 
 
 class Runner(Protocol):
@@ -56,10 +54,15 @@ class Bench(NamedTuple):
 
     @property
     def mounts(self) -> tuple[Mount, Mount]:
-        """The probes, read-only, and the scratch folder."""
+        """The probes, read-only, and the scratch folder.
+
+        Their place inside is named after the folder that holds both: a new one in each run, so that
+        no image can have a file, a link or a volume there. (The local engine sees the sources.)
+        """
+        home = f"/{self.probes.parent.name}"
         return (
-            Mount(source=str(self.probes), target=PROBES),
-            Mount(source=str(self.scratch), target=SCRATCH, writable=True),
+            Mount(source=str(self.probes), target=f"{home}/probes"),
+            Mount(source=str(self.scratch), target=f"{home}/scratch", writable=True),
         )
 
     def probe(self, name: str = "") -> str:

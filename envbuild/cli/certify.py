@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from envbuild.cli import show
-from envbuild.cli.options import NetFlags, OutputFlags, expand
+from envbuild.cli.options import OutputFlags, PullFlags, expand
 from envbuild.errors import InputError, MachineError, StaleError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @expand
 def command(
     *,
-    net: NetFlags,
+    net: PullFlags,
     output: OutputFlags,
     image: Annotated[
         str | None, typer.Argument(help="Image, or local prefix; default: the one built here.")
@@ -57,7 +57,7 @@ def command(
     """Prove an image: toolchain, and on the GPU that its kernels run right.
 
     The exit code is the verdict: 0 certified, 4 this machine cannot show it, 6 the image fails,
-    8 inconclusive, 9 the suite proved nothing. The certificate is written in every case.
+    8 inconclusive, 9 the suite proved nothing. The certificate is written whenever its probes ran.
     """
     from envbuild.certify import run
     from envbuild.certify.report.table import table

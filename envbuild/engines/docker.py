@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from envbuild.engines import buildkit, common, fetch, names, owner, staging
 from envbuild.engines.base import Mount, RunSpec
-from envbuild.engines.failures import failure, refused
+from envbuild.engines.failures import failure, not_run, refused
 from envbuild.errors import MachineError
 from envbuild.io import proc, trace
 from envbuild.io.net import Net
@@ -55,15 +55,17 @@ class DockerEngine:
             return docker.from_env(environment={**os.environ, "DOCKER_HOST": self._endpoint})
 
     @contextlib.contextmanager
-    def _asked(self) -> Iterator[None]:
-        """Turn what the SDK raises into an error of ours."""
+    def _asked(self, starting: str = "") -> Iterator[None]:
+        """Turn what the SDK raises into an error of ours; it may be the ``starting`` image's."""
         import docker.errors
         import requests
 
         try:
             yield
         except docker.errors.APIError as e:
-            raise refused(self.name, str(e.explanation or e)) from e
+            text = str(e.explanation or e)
+            why = not_run(self.name, starting, text) if starting else refused(self.name, text)
+            raise why from e
         except (docker.errors.DockerException, requests.RequestException, OSError) as e:
             what = f"docker does not answer at {self._endpoint}"
             raise MachineError(
@@ -225,7 +227,7 @@ class DockerEngine:
         name = f"envbuild-{uuid.uuid4().hex[:12]}"
         timed_out = False
         try:
-            with self._asked():
+            with self._asked(starting=ref):
                 container = self._client.containers.create(
                     found.id,
                     **_options(spec),
@@ -239,7 +241,7 @@ class DockerEngine:
                 text = str(e.explanation or e)
                 code = common.not_started(text)
                 if code is None:
-                    raise refused(self.name, text) from e
+                    raise not_run(self.name, ref, text) from e
                 return proc.Completed(spec.argv, code, "", text, False, time.monotonic() - start)
             except (requests.ReadTimeout, requests.ConnectionError):
                 timed_out, rc = True, -9
@@ -328,6 +330,8 @@ def _options(spec: RunSpec) -> dict[str, Any]:
             for m in spec.mounts
         ],
         "user": spec.user or None,
+        # What an image runs beside the command would work in its files, and on its GPU, meanwhile.
+        "healthcheck": {"test": ["NONE"]},
         "working_dir": spec.workdir or None,
         "network_mode": spec.network or None,
         "security_opt": [common.UNCONFINED[1]] if spec.mounts else [],

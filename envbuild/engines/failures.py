@@ -3,7 +3,14 @@
 import re
 from typing import NamedTuple
 
-from envbuild.errors import BuildError, EnvbuildError, InputError, MachineError, StaleError
+from envbuild.errors import (
+    BuildError,
+    EnvbuildError,
+    ImageError,
+    InputError,
+    MachineError,
+    StaleError,
+)
 
 _SHOWN = 8
 
@@ -177,3 +184,48 @@ def refused(engine: str, text: str) -> EnvbuildError:
     )
     what = f"{engine} refused: {text}"
     return MachineError(what, fix=fix)
+
+
+# A start that fails for what the image says of itself: the same on every machine.
+_IMAGE = (
+    (
+        r"unable to find (?:user|group) .*",
+        "it has no user or group of the name that it asks for",
+        "add it in the Dockerfile before USER, or give numbers there (USER 1000:1000)",
+    ),
+    (
+        r"uids and gids must be in range .*",
+        "the number of its user cannot be one",
+        "mend USER in its Dockerfile",
+    ),
+    (
+        r"work(?:ing )?dir.*not a directory|[Cc]annot mkdir: .* is not a directory|chdir to cwd .*",
+        "its working folder cannot be entered",
+        "mend WORKDIR in its Dockerfile",
+    ),
+    (
+        r"cannot be mounted because it is (?:inside|not of type) .*",
+        "one of its volumes lies where no volume can be",
+        "mend VOLUME in its Dockerfile",
+    ),
+    (
+        r"argument list too long",
+        "its environment is too large for a command to start",
+        "shorten ENV in its Dockerfile",
+    ),
+)
+
+
+def not_run(engine: str, ref: str, text: str) -> EnvbuildError:
+    """Why a container of an image did not start: the image's own fault, else the engine's refusal.
+
+    Args:
+        engine: docker or podman.
+        ref: the image.
+        text: what the engine said.
+    """
+    text = " ".join(text.split())
+    for pattern, says, fix in _IMAGE:
+        if hit := re.search(pattern, text):
+            return ImageError(f"{ref} cannot be started: {says}", why=hit.group(0), fix=fix)
+    return refused(engine, text)

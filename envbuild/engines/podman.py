@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from envbuild.engines import common, fetch, names, owner, staging
 from envbuild.engines.base import Mount, RunSpec
-from envbuild.engines.failures import failure, refused
+from envbuild.engines.failures import failure, not_run, refused
 from envbuild.engines.staging import Order
 from envbuild.errors import MachineError
 from envbuild.host import cdi, containers, look
@@ -246,7 +246,7 @@ class PodmanEngine:
             if (code := common.not_started(own)) is not None:
                 return done._replace(rc=code)
             if not self._helped(own, "run"):
-                raise refused(self.name, own)
+                raise not_run(self.name, ref, own)
 
     def _began(self, name: str) -> bool:
         done = self._ask("container", "inspect", "--format", "{{.State.StartedAt.Unix}}", name)
@@ -311,12 +311,12 @@ class PodmanEngine:
 
 def _options(spec: RunSpec) -> list[str]:
     """A run as podman's flags."""
-    flags = [*common.gpu_flags("podman", spec.access, spec.devices)]
+    # What an image runs beside the command would work in its files, and on its GPU, meanwhile.
+    flags = ["--no-healthcheck", *common.gpu_flags("podman", spec.access, spec.devices)]
     if spec.mounts and spec.access != "cdi":
         flags += common.UNCONFINED
     for mount in spec.mounts:
-        mode = "" if mount.writable else ",readonly"
-        flags += ["--mount", f"type=bind,source={mount.source},target={mount.target}{mode}"]
+        flags += _bind(mount)
     for name, value in spec.env:
         flags += ["--env", f"{name}={value}"]
     for flag, value in (
@@ -327,3 +327,18 @@ def _options(spec: RunSpec) -> list[str]:
         if value:
             flags += [flag, value]
     return flags
+
+
+def _bind(mount: Mount) -> tuple[str, str]:
+    """A mount as a flag: one form splits at colons, the other at commas, and neither can quote.
+
+    Raises:
+        MachineError: the path has both.
+    """
+    if ":" not in mount.source:
+        return "--volume", f"{mount.source}:{mount.target}:{'rw' if mount.writable else 'ro'}"
+    if set(mount.source) & set(',"'):
+        what = f"podman cannot mount {mount.source}: its path has a colon and a comma or quote"
+        raise MachineError(what, fix="work in another folder")
+    mode = "" if mount.writable else ",readonly"
+    return "--mount", f"type=bind,source={mount.source},target={mount.target}{mode}"

@@ -67,3 +67,9 @@ def test_a_place_that_cannot_be_written_is_said_at_once(
     Path("file").touch()
     assert command([*ARGV, flag, place]) == 4
     assert asked == []
+
+
+@pytest.mark.parametrize("flag", ["--apt-mirror=x", "--index-url=x", "--network=host"])
+def test_flags_of_a_build_are_none_here(flag: str, asked: list[Plan | None]) -> None:
+    assert command([*ARGV, flag]) == 2
+    assert asked == []
