@@ -1,4 +1,4 @@
-"""What docker and podman share about containers: GPU flags, commands, how a start failed."""
+"""What docker and podman share about containers: commands, how a start failed."""
 
 import contextlib
 import os
@@ -8,13 +8,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from envbuild.errors import MachineError
+from envbuild.host.access import gpu_flags as gpu_flags
 from envbuild.values.codec import Pairs
-
-ACCESS = {
-    "docker": ("cdi", "gpus", "nvidia-runtime", "none"),
-    "podman": ("cdi", "nvidia-runtime", "none"),
-}
-
 
 # Where SELinux is on, a confined container may touch neither our mounts nor a CDI device node.
 UNCONFINED = ("--security-opt", "label=disable")
@@ -24,32 +19,6 @@ def show_progress(line: str) -> None:
     """The engine's own progress, as it comes, on stderr."""
     with contextlib.suppress(OSError):  # nobody reads it, or the disk behind it is full
         print(line, file=sys.stderr, flush=True)
-
-
-def gpu_flags(engine: str, access: str, devices: Sequence[str] = ()) -> tuple[str, ...]:
-    """Command-line flags that bring the GPU in, one entry an argument.
-
-    Args:
-        engine: docker or podman.
-        access: cdi, gpus, nvidia-runtime or none.
-        devices: uuids or indexes; empty = all.
-
-    Raises:
-        MachineError: this engine has no such way; running without the GPU would hide that.
-    """
-    if access not in ACCESS[engine]:
-        what = f"{engine} has no GPU access mode {access!r}"
-        raise MachineError(what, fix=f"one of {', '.join(ACCESS[engine])}")
-    wanted = tuple(devices) or ("all",)
-    if access == "cdi":
-        named = (part for name in wanted for part in ("--device", f"nvidia.com/gpu={name}"))
-        return (*named, *(UNCONFINED if engine == "podman" else ()))
-    if access == "gpus":
-        # Docker reads a comma as its own separator unless the whole value is quoted.
-        return ("--gpus", "all" if wanted == ("all",) else f'"device={",".join(wanted)}"')
-    if access == "nvidia-runtime":
-        return ("--runtime", "nvidia", "--env", f"NVIDIA_VISIBLE_DEVICES={','.join(wanted)}")
-    return ()
 
 
 def command(ref: str, argv: Sequence[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from envbuild.errors import InputError
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import Table
 from envbuild.planner.target import Card
+from envbuild.values.codec import replace
 from envbuild.values.host import Gpu, Host
 from envbuild.values.request import Request
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 def asked_cards(request: Request, host: Host | None, table: Table) -> tuple[tuple[Card, ...], str]:
     """The cards by ascending cc, and ``flag`` where flags named them, else the empty text.
+
+    Of a machine the cards that its driver holds, or all where it holds none.
 
     Raises:
         InputError: a cc or a name that the matrices do not know, or that is several chips.
@@ -28,9 +31,24 @@ def asked_cards(request: Request, host: Host | None, table: Table) -> tuple[tupl
     cards += [_product(text, table) for text in request.gpus]
     origin = "flag" if cards else ""
     if not cards and host is not None:
-        cards = [card for gpu in host.gpus if (card := _detected(gpu, table)) is not None]
-    unique = dict.fromkeys(cards)
-    return tuple(sorted(unique, key=lambda c: (numbers(c.cc), c.name or ""))), origin
+        cards = _detected(_driven(host) or host.gpus, table)
+    return _sorted(cards), origin
+
+
+def undriven_cards(request: Request, host: Host | None, table: Table) -> tuple[Card, ...]:
+    """Cards that only the bus shows, beside others that the machine's driver holds."""
+    asked = request.cc or request.gpus
+    if asked or host is None or not _driven(host):
+        return ()
+    return _sorted(_detected(tuple(g for g in host.gpus if g.source == "pci"), table))
+
+
+def _driven(host: Host) -> tuple[Gpu, ...]:
+    return tuple(gpu for gpu in host.gpus if gpu.source != "pci")
+
+
+def _sorted(cards: list[Card]) -> tuple[Card, ...]:
+    return tuple(sorted(dict.fromkeys(cards), key=lambda c: (numbers(c.cc), c.name or "")))
 
 
 def known_cc(text: str, flag: str, table: Table) -> str:
@@ -97,6 +115,7 @@ def _card(cc: str, rows: "tuple[Product, ...]") -> Card:
         first_driver=row.first_driver,
         cpu=row.cpu,
         module=row.module,
+        note=row.note,
     )
 
 
@@ -110,7 +129,11 @@ def module_of(table: Table, card: Card) -> str:
     return card.module or table.capability(card.cc).module
 
 
-def _detected(gpu: Gpu, table: Table) -> Card | None:
+def _detected(gpus: tuple[Gpu, ...], table: Table) -> list[Card]:
+    return [card for gpu in gpus if (card := _card_of(gpu, table)) is not None]
+
+
+def _card_of(gpu: Gpu, table: Table) -> Card | None:
     """A GPU of a machine: its measured cc wins over its PCI id, that over its name."""
     from envbuild.matrix import names
 
@@ -127,7 +150,9 @@ def _detected(gpu: Gpu, table: Table) -> Card | None:
         return None
     cc = known_cc(cc, "the GPU's cc", table)
     fitting = tuple(row for row in rows if row.cc in {None, cc})
-    return _card(cc, fitting) if fitting else Card(cc=cc, name=gpu.name)
+    card = _card(cc, fitting) if fitting else Card(cc=cc, name=gpu.name)
+    split = gpu.mig is not None and gpu.mig.enabled
+    return replace(card, mig=gpu.mig.instances) if split and gpu.mig is not None else card
 
 
 def unknown(flag: str, text: str, known: tuple[str, ...]) -> NoReturn:

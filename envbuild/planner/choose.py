@@ -4,9 +4,9 @@ import msgspec
 
 from envbuild.matrix.model import TorchBuild
 from envbuild.planner import rules
-from envbuild.planner.rules.base import Rule, remember, verdict
+from envbuild.planner.rules.base import Rule, verdict
 from envbuild.planner.rules.torch import python_fits
-from envbuild.planner.table import Place, Table, bits, lowest
+from envbuild.planner.table import Place, Table, bits, lowest, remember
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 

@@ -1,6 +1,6 @@
 """What the plan needs of the machine's driver, and until when it stays supported."""
 
-from envbuild.matrix.model import Capability
+from envbuild.matrix.model import Capability, ImageTag
 from envbuild.planner import drivers
 from envbuild.planner.cards import module_of
 from envbuild.planner.ranges import numbers
@@ -20,6 +20,10 @@ def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverN
     windows = target.platform == "wsl2"
     floor = drivers.floor(table, place.cuda)
     least = drivers.floor_text(floor, windows=windows) if floor is not None else None
+    below = target.driver and least and numbers(target.driver) < numbers(least)
+    if below and isinstance(place.row, ImageTag):
+        # Only forward compatibility lets a tag start there: on the branches that it lists.
+        least = str(min(place.row.require_branches, default=least))
     if cc is None or cc not in table.capabilities:
         branch = drivers.maintained(table, target.as_of, place.cuda)
         return DriverNeed(cc=cc, min=least, recommended=branch.newest if branch else None)

@@ -6,8 +6,7 @@ from envbuild.planner.choose import Choice, choose
 from envbuild.planner.gencode import flags, gencode
 from envbuild.planner.needs import driver_needs, lifetime
 from envbuild.planner.notes import Chosen, notes
-from envbuild.planner.rules.base import remember
-from envbuild.planner.table import Table
+from envbuild.planner.table import Table, remember
 from envbuild.planner.target import Target
 from envbuild.values.finding import outcome
 from envbuild.values.plan import MatrixId, Plan

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices
 from envbuild.planner import drivers
-from envbuild.planner.cards import asked_cards, cpu_of, unknown
+from envbuild.planner.cards import asked_cards, cpu_of, undriven_cards, unknown
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Card, Platform, Target, Wanted
-from envbuild.values.host import Host
+from envbuild.values.host import EngineFacts, Host, Tool
 from envbuild.values.plan import Provenance
 from envbuild.values.request import Request
 
@@ -96,6 +96,9 @@ class _Resolver:
             split=request.split,
             access=_access(engines, platform),
             engine_access=engines,
+            docker=_docker(host),
+            container_toolkit=_release(host.container_toolkit if host else None),
+            undriven=undriven_cards(request, host, table),
             declared=host is None,
             request=request,
             provenance=tuple(self.facts),
@@ -315,6 +318,16 @@ def _engines(host: Host | None) -> tuple[tuple[str, str], ...]:
 
     modes = [(e.name, best_access(host, e.name)) for e in host.engines if e.answers]
     return tuple((name, mode) for name, mode in modes if mode != "none")
+
+
+def _docker(host: Host | None) -> str | None:
+    return next((_release(e) for e in host.engines if e.name == "docker"), None) if host else None
+
+
+def _release(tool: EngineFacts | Tool | None) -> str | None:
+    """The release numbers that a program's version begins with (``29.0.0-rc.1``)."""
+    match = re.match(r"\d{1,6}(\.\d{1,6}){0,3}", (tool.version if tool else None) or "", re.ASCII)
+    return match[0] if match else None
 
 
 def _access(engines: tuple[tuple[str, str], ...], platform: Platform) -> str:

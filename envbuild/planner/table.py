@@ -34,12 +34,15 @@ SOURCES: tuple[Source, ...] = ("image", "wheels", "distro", "apt", "redist", "co
 RENDERED: tuple[Source, ...] = ("image", "wheels", "distro")
 """Sources that a build context is written for."""
 
+_KEEP = 20_000  # results; a process that sweeps all requests must not grow without end
+
 _TABLE_OF: dict[str, str] = {
     "Toolkit": "toolkits",
     "ImageTag": "images",
     "WheelToolkit": "wheels",
     "DistroToolkit": "distro",
     "Repository": "repositories",
+    "Injection": "injections",
     "TorchBuild": "torch",
     "Capability": "capabilities",
     "Os": "oses",
@@ -181,6 +184,13 @@ def table_of(matrices: Matrices) -> Table:
     return known
 
 
+def remember(table: Table, key: object, made: object) -> None:
+    """Keep a result with its table."""
+    if len(table.memo) >= _KEEP:
+        table.memo.clear()
+    table.memo[key] = made
+
+
 def _packages(rules: Iterable[PackageRule]) -> dict[str, tuple[PackageRule, ...]]:
     found: dict[str, tuple[PackageRule, ...]] = {}
     for rule in rules:
@@ -236,10 +246,10 @@ def _newest_first(version: str) -> tuple[int, ...]:
     return tuple(-n for n in numbers(version))
 
 
-def _os_order(os: Os) -> tuple[bool, tuple[int, ...]]:
-    """Long-term releases first, the one that is supported longest before the others."""
+def _os_order(os: Os) -> tuple[bool, bool, tuple[int, ...]]:
+    """Systems that packages are locked for, long-term releases, the longest support first."""
     ends = tuple(-int(part) for part in (os.ends or "0000-00").split("-"))
-    return (not os.lts, ends)
+    return (os.family != "apt", not os.lts, ends)
 
 
 def _image(tag: ImageTag) -> Place:

@@ -14,7 +14,10 @@ Platform = Literal["linux", "sbsa", "wsl2", "jetson-l4t", "jetson-sbsa"]
 
 
 class Card(Value):
-    """One kind of GPU asked for. All but the cc is None where only the cc was given."""
+    """One kind of GPU asked for. All but the cc is None where only the cc was given.
+
+    ``mig``: its instances, as the machine shows them; () = it is partitioned and has none.
+    """
 
     cc: str
     name: str | None = None
@@ -24,6 +27,8 @@ class Card(Value):
     first_driver: str | None = None
     cpu: str | None = None
     module: str | None = None
+    note: str = ""
+    mig: tuple[str, ...] | None = None
 
 
 class Wanted(Value):
@@ -51,6 +56,8 @@ class Target(Value):
         l4t: the row of `jetson.yaml` that fits, by its key.
         access: GPU access mode of the engine, ``cdi`` where none is known.
         engine_access: (engine, access mode) of each engine that answers.
+        docker, container_toolkit: their versions, where they are known.
+        undriven: cards of the machine that only its bus shows, beside others that are driven.
         arch: None = any, in the search for conflicts alone.
         declared: nothing on this machine was looked at.
         beside: other machines that the same image must serve, each with its own driver.
@@ -80,6 +87,9 @@ class Target(Value):
     split: bool = False
     access: str = "cdi"
     engine_access: tuple[tuple[str, str], ...] = ()
+    docker: str | None = None
+    container_toolkit: str | None = None
+    undriven: tuple[Card, ...] = ()
     declared: bool = True
     request: Request = Request()
     provenance: tuple[Provenance, ...] = ()

@@ -20,14 +20,14 @@ def test_gpu_flags_of_each_access_mode() -> None:
     assert common.gpu_flags("docker", "cdi") == ("--device", "nvidia.com/gpu=all")
     assert common.gpu_flags("podman", "cdi", ("0", "1")) == (
         "--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=1",
-        "--security-opt", "label=disable",
+        "--security-opt=label=disable",
     )  # fmt: skip
     assert common.gpu_flags("docker", "gpus") == ("--gpus", "all")
     assert common.gpu_flags("docker", "gpus", ("GPU-1", "GPU-2")) == (
         "--gpus", '"device=GPU-1,GPU-2"',
     )  # fmt: skip
     assert common.gpu_flags("docker", "nvidia-runtime") == (
-        "--runtime", "nvidia", "--env", "NVIDIA_VISIBLE_DEVICES=all",
+        "--runtime=nvidia", "-e", "NVIDIA_VISIBLE_DEVICES=all",
     )  # fmt: skip
     assert common.gpu_flags("docker", "none") == ()
 

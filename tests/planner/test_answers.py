@@ -191,7 +191,11 @@ def test_gtx_16_has_no_tensor_cores() -> None:
 
 
 def test_cudnn_comes_where_it_has_code_for_the_card() -> None:
-    assert "nvidia-cudnn-cu12==9.10.2.21" in ask("6.1", packages="cudnn").packages
+    # The tag of 12.9.1 holds 9.10.2, the last with code below 7.5; as a package it is pinned.
+    old = ask("6.1", packages="cudnn", cuda="12.9.1")
+    assert old.image.ref == "docker.io/nvidia/cuda:12.9.1-cudnn-devel-ubuntu24.04"
+    pinned = ask("6.1", packages="cudnn", toolkit_source="distro")
+    assert "nvidia-cudnn-cu12==9.10.2.21" in pinned.packages
     new = ask("8.6", packages="cudnn", cuda="12.8", toolkit_source="image")
     assert new.image.ref == "docker.io/nvidia/cuda:12.8.1-cudnn-devel-ubuntu24.04"
     assert new.packages == ()

@@ -18,6 +18,7 @@ class ImageTag(Row):
         require: toolkit level that ``NVIDIA_REQUIRE_CUDA`` asks for.
         require_branches, require_brands: driver branches below that level which it accepts, and
             for which brands.
+        arm_rule: what the aarch64 image asks for: the same, the level alone, or nothing.
         withdrawn: the tag is known to be deleted or past its end of life.
     """
 
@@ -31,6 +32,7 @@ class ImageTag(Row):
     require: str | None = None
     require_branches: tuple[int, ...] = ()
     require_brands: tuple[str, ...] = ()
+    arm_rule: Literal["same", "level", "none"] = "same"
     withdrawn: bool = False
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from envbuild.matrix.model import Capability, ImageTag
 from envbuild.planner import drivers
+from envbuild.planner.launch import accepted, requires
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.images import accepted, requires
 from envbuild.planner.table import cite
 from envbuild.planner.target import Card
 from envbuild.values.finding import Finding, Severity
@@ -114,7 +114,8 @@ def require_brand(chosen: Chosen) -> Iterator[Finding]:
         return
     least = toolkit.driver_windows if target.platform == "wsl2" else toolkit.driver
     but = ""
-    if any(accepted(tag, card, b) for card in cards for b in tag.require_branches):
+    arch = target.arch or "x86_64"
+    if any(accepted(tag, card, b, arch) for card in cards for b in tag.require_branches):
         but = f" (but for {', '.join(f'R{b}' for b in tag.require_branches)})"
     named = [card.name for card in cards if card.name]
     says = (
@@ -137,7 +138,7 @@ def _refused(chosen: Chosen, tag: ImageTag, card: Card, asks: str) -> bool:
             continue
         if row is not None and row.last_branch is not None and branch.branch > row.last_branch:
             continue
-        if not accepted(tag, card, branch.branch):
+        if not accepted(tag, card, branch.branch, chosen.target.arch or "x86_64"):
             return True
     return False
 

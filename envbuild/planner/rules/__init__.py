@@ -27,6 +27,7 @@ HARD = (
     targets.toolkit_target,
     platforms.jetson,
     driver.driver_floor,
+    driver.tag_floor,
     platforms.place_arch,
     compilers.glibc_clash,
     compilers.compiler_there,

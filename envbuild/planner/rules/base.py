@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from envbuild.planner.table import Table, bits, lowest
+from envbuild.planner.table import Table, bits, lowest, remember
 from envbuild.planner.target import Card, Target
 from envbuild.values.codec import replace
 from envbuild.values.finding import Finding
@@ -15,8 +15,7 @@ Judge = Callable[[Table, Any, Target], Finding | None]
 
 NVCC = ("compiler",)
 TAGS = ("image",)
-
-_KEEP = 20_000  # results; a process that sweeps all requests must not grow without end
+NOT_TAGS = ("wheels", "distro", "apt", "redist", "conda")
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -129,13 +128,6 @@ def _rows(rule: Rule, table: Table) -> Iterable[tuple[object, int]]:
         return ((table.places[i], 1 << i) for i in bits(scope))
     groups = table.groups(rule.axis, scope)
     return ((table.places[lowest(mask)], mask) for mask in groups.values())
-
-
-def remember(table: Table, key: object, made: object) -> None:
-    """Keep a result with its table."""
-    if len(table.memo) >= _KEEP:
-        table.memo.clear()
-    table.memo[key] = made
 
 
 def about(cuda: str, says: str) -> str:

@@ -1,11 +1,12 @@
 """The driver: which cards it drives, which toolkits run on it, what it can compile."""
 
-from envbuild.matrix.model import Toolkit
+from envbuild.matrix.model import ImageTag, Toolkit
 from envbuild.planner import drivers
 from envbuild.planner.cards import module_of
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.base import NVCC, about, error, rule
-from envbuild.planner.table import Table, cite
+from envbuild.planner.rules.base import NOT_TAGS, NVCC, TAGS, about, error, rule
+from envbuild.planner.rules.images import ON_MACHINE, forwarded
+from envbuild.planner.table import Place, Table, cite
 from envbuild.planner.target import Card, Target
 from envbuild.values.finding import Finding
 
@@ -87,17 +88,30 @@ def _module(table: Table, card: Card, target: Target) -> Finding | None:
     return error("module-flavour", says, cite(row, row.cc), why)
 
 
-@rule("toolkit", "platform", asked=("driver",))
+@rule("toolkit", "platform", asked=("driver",), binds=NOT_TAGS)
 def driver_floor(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Minor-version compatibility: no toolkit of a major runs below that major's floor."""
-    row = drivers.floor(table, toolkit.cuda)
+    return _below_floor(table, toolkit.cuda, target)
+
+
+@rule((), *ON_MACHINE, asked=("driver",), binds=TAGS)
+def tag_floor(table: Table, place: Place, target: Target) -> Finding | None:
+    """The same, but for a tag whose own newer libcuda serves each card and this branch."""
+    below = _below_floor(table, place.cuda, target)
+    if below is None or (isinstance(place.row, ImageTag) and forwarded(table, place.row, target)):
+        return None
+    return below
+
+
+def _below_floor(table: Table, cuda: str, target: Target) -> Finding | None:
+    row = drivers.floor(table, cuda)
     if target.driver is None or row is None:
         return None
-    least = drivers.floor_text(row, windows=target.platform == "wsl2")
+    least = drivers.floor_text(row, windows=target.windows)
     if numbers(target.driver) >= numbers(least):
         return None
     says = f"CUDA {row.major}.x needs driver {least} or newer; {target.driver} is given"
-    why = "nothing is compatible across majors"
+    why = "across majors only a vendor tag's own libcuda helps, on data-centre cards"
     return error("driver-floor", says, cite(row, str(row.major)), why)
 
 
@@ -120,23 +134,24 @@ def package_jit(table: Table, toolkit: Toolkit, target: Target) -> Finding | Non
     return None
 
 
-@rule("toolkit", asked=("driver_cuda",), binds=NVCC)
-def jit_on_driver(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
+@rule(("cuda", "release", "source"), *ON_MACHINE, asked=("driver_cuda",), binds=NVCC)
+def jit_on_driver(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a toolkit at or below the driver's level, whose PTX the driver can compile."""
-    del table
-    level = target.driver_cuda
-    if level is None or numbers(toolkit.cuda) <= numbers(level):
+    level, toolkit = target.driver_cuda, table.toolkits.get(place.cuda)
+    if toolkit is None or level is None or numbers(toolkit.cuda) <= numbers(level):
         return None
+    if isinstance(place.row, ImageTag) and forwarded(table, place.row, target):
+        says = (
+            f"the tag {place.release} brings a libcuda of CUDA {place.cuda}, newer than the "
+            f"driver's (CUDA {level}): it is taken, and compiles PTX of that level"
+        )
+        why = "forward compatibility: data-centre cards and the branches the tag lists, no others"
+        return Finding(id="forward-compat", severity="info", says=says, why=why, source=place.cite)
     says = about(
         toolkit.cuda,
         f"starts on this driver (CUDA {level}) by minor-version compatibility, "
         "but the driver cannot compile its PTX",
     )
     why = "finished code (SASS) for each card runs; PTX ends in error 222"
-    return Finding(
-        id="jit-above-driver",
-        severity="watch",
-        says=says,
-        why=why,
-        source=cite(toolkit, toolkit.cuda),
-    )
+    source = cite(toolkit, toolkit.cuda)
+    return Finding(id="jit-above-driver", severity="watch", says=says, why=why, source=source)

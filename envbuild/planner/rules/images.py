@@ -1,12 +1,19 @@
 """Vendor images: which tags exist, and on which drivers they start."""
 
 from envbuild.matrix.model import ImageTag
-from envbuild.planner import drivers
-from envbuild.planner.ranges import minor, numbers
+from envbuild.planner.access import ways
+from envbuild.planner.launch import REFUSED, Launch, Machine, load, requires
+from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import TAGS, error, rule
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import Card, Target
 from envbuild.values.finding import Finding
+
+ON_MACHINE = (
+    "driver", "driver_cuda", "cards", "arch", "platform", "engine_access", "docker",
+    "container_toolkit",
+)  # fmt: skip
+"""What decides about whose libcuda is loaded."""
 
 
 @rule((), "image_flavour", binds=TAGS)
@@ -20,29 +27,35 @@ def tag_exists(table: Table, place: Place, target: Target) -> Finding | None:
     return error("image-tag", says, place.cite)
 
 
-@rule((), "driver_cuda", "cards", asked=("driver",), binds=TAGS)
+@rule((), *ON_MACHINE, asked=("driver",), binds=TAGS)
 def tag_starts(table: Table, place: Place, target: Target) -> Finding | None:
-    """Preferred: a tag that starts on the driver in hand whatever the engine does.
+    """Preferred: a tag that starts on the driver in hand however the GPU comes in.
 
     ``NVIDIA_REQUIRE_CUDA`` stops the container in legacy mode; with CDI nobody reads it, and the
     tag's own newer libcuda ends in error 804 on cards without forward compatibility.
     """
-    tag = place.row
+    tag, level = place.row, target.driver_cuda
     if target.driver is None or not isinstance(tag, ImageTag):
         return None
-    level, asks = target.driver_cuda, requires(tag)
+    asks = requires(tag)
     if level is not None and numbers(asks) <= numbers(level):
         return None
-    here = drivers.branch_of(table, target.driver)
-    branch = here.branch if here is not None else None
-    bad = [c for c in target.cards or (Card(cc=""),) if not accepted(tag, c, branch)]
-    if not bad:
+    cards = target.cards or (Card(cc=""),)
+    ends = [
+        (frozenset(one.error for one in _loads(table, tag, target, card)), card) for card in cards
+    ]
+    who, errors = next(((card, e - {""}) for e, card in ends if e - {""}), (cards[0], frozenset()))
+    if not errors:
         return None
-    who = bad[0].name or (f"a GeForce of cc {bad[0].cc}" if bad[0].cc else "a GeForce")
-    says = (
-        f"the tag {tag.cuda} asks for a CUDA {asks} driver: on {who} with {target.driver} "
-        f"(CUDA {level or 'unknown'}) it does not start, or ends in error 804"
-    )
+    name = who.name or (f"a GeForce of cc {who.cc}" if who.cc else "a GeForce")
+    on = f"on {name} with {target.driver} (CUDA {level or 'unknown'})"
+    codes = " or ".join(f"error {code}" for code in sorted(errors - {REFUSED}))
+    if REFUSED not in errors:
+        says = f"the tag {tag.cuda} carries a newer libcuda: {on} it ends in {codes}"
+        why = "the rendered image purges its cuda-compat, so that the driver's own is loaded"
+        return Finding(id="image-compat", severity="info", says=says, why=why, source=place.cite)
+    says = f"the tag {tag.cuda} asks for a CUDA {asks} driver: {on} it does not start"
+    says += f", or ends in {codes}" if codes else ""
     why = (
         "the rendered image purges its cuda-compat and sets NVIDIA_DISABLE_REQUIRE, never one "
         "alone; other ways out: a tag at or below the driver's level, or a plain OS base"
@@ -50,15 +63,24 @@ def tag_starts(table: Table, place: Place, target: Target) -> Finding | None:
     return Finding(id="image-require", severity="warn", says=says, why=why, source=place.cite)
 
 
-def requires(tag: ImageTag) -> str:
-    """The driver level it asks for; where its recipe was not seen, its own minor release."""
-    return tag.require or minor(tag.cuda)
+def forwarded(table: Table, tag: ImageTag, target: Target) -> bool:
+    """Forward compatibility: each card loads the tag's newer libcuda, and it works, every way."""
+    if target.driver is None or not all(card.forward_compat for card in target.cards):
+        return False
+    every = [one for card in target.cards for one in _loads(table, tag, target, card)]
+    return bool(every) and all(one.libcuda == "image" and not one.error for one in every)
 
 
-def accepted(tag: ImageTag, card: Card, branch: int | None) -> bool:
-    """The tag's own rule lets this card's brand start on that older branch."""
-    brand = card.brand or "geforce"  # the brand that most tags leave out
-    return branch in tag.require_branches and brand in tag.require_brands
+def _loads(table: Table, tag: ImageTag, target: Target, card: Card) -> list[Launch]:
+    """What the tag does on this card before its code runs, by each way the GPU may come in."""
+    machine = Machine(
+        card,
+        target.driver or "",
+        target.driver_cuda,
+        windows=target.windows,
+        arch=target.arch or "x86_64",
+    )
+    return [load(table, machine, way, tag) for way in ways(table, target)]
 
 
 @rule((), binds=TAGS)
