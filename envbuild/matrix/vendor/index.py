@@ -55,6 +55,12 @@ class Index:
         self._url: str | None = None
         self._pages: dict[str, tuple[Listed, ...]] = {}
 
+    @property
+    def url(self) -> str:
+        """The address that is asked."""
+        self._url = self._url or self._net.index_url or pip.default_index(self._net)
+        return self._url
+
     def wheels(self, project: str) -> tuple[Listed, ...]:
         """All wheels of a project, oldest version first; none where the index has none.
 
@@ -74,9 +80,8 @@ class Index:
         if self._net.offline:
             what = f"the index's page of {project} was not read before, and --offline is set"
             raise MachineError(what, fix="run it once without --offline")
-        self._url = self._url or self._net.index_url or pip.default_index(self._net)
         self._say(f"index     {project}")
-        page = index.files(self._url, project, self._net)
+        page = index.files(self.url, project, self._net)
         files.write(kept, dump(page))
         return page
 
@@ -91,19 +96,26 @@ class Index:
     def one(self, project: str, version: str, arch: str = "x86_64") -> VendorFile:
         """The wheel of one version; of several interpreters' wheels that of the oldest.
 
+        A local part (``+cu126``) is passed over. Of several builds it is the newest, as for pip.
+
         Raises:
             Unreachable: the index lists none.
         """
         wanted = Version(version)
-        fitting = [w for w in self.wheels(project) if w.version == wanted and w.fits(arch)]
+        fitting = [
+            wheel
+            for wheel in self.wheels(project)
+            if Version(wheel.version.public) == wanted and wheel.fits(arch)
+        ]
         if not fitting:
             what = f"the index lists no Linux {arch} wheel of {project} {version}"
             raise Unreachable(what)
         return min(fitting, key=_by_python).file
 
 
-def _by_python(wheel: Listed) -> tuple[list[Version], str]:
-    return [Version(python) for python in wheel.pythons], wheel.file.file
+def _by_python(wheel: Listed) -> tuple[list[Version], int, str]:
+    build = parse_wheel_filename(wheel.file.file)[2]
+    return [Version(python) for python in wheel.pythons], -build[0] if build else 0, wheel.file.file
 
 
 def _listed(project: str, entry: index.IndexFile) -> Listed | None:

@@ -7,9 +7,10 @@ from envbuild.matrix.vendor.model import Measurer, Verdict
 
 def measurers() -> dict[str, Measurer]:
     """The measurers by table."""
-    from envbuild.matrix.vendor import toolkits
+    from envbuild.matrix.vendor import frameworks, toolkits
 
-    return {one.table: one for one in (toolkits.TOOLKITS, toolkits.CLASHES)}
+    every = (toolkits.TOOLKITS, toolkits.CLASHES, *frameworks.MEASURERS)
+    return {one.table: one for one in every}
 
 
 #: Tables that no measurer covers: the verdict of their rows, and why.

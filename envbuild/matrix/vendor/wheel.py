@@ -14,7 +14,7 @@ from packaging.metadata import parse_email
 from packaging.utils import parse_wheel_filename
 
 from envbuild.matrix.vendor import fatbin
-from envbuild.matrix.vendor.model import Unreadable
+from envbuild.matrix.vendor.model import Reader, Unreadable
 from envbuild.values.codec import Value
 
 #: Bytes. METADATA is a few kilobytes; the largest library of a framework is about two gigabytes.
@@ -29,7 +29,8 @@ class WheelFacts(Value):
     """What a wheel says and holds.
 
     Attributes:
-        version: of the project, with its local part: ``2.15.0+cu132``.
+        name, version: of the project, as written.
+        interpreter: the oldest CPython that it is for, ``3.12``; empty = its name says none.
         python: PEP 440 range of interpreters, as written.
         requires: its requirements, as written.
         glibc: C library that its platform tag promises, ``2.28``; None where the tag names none.
@@ -37,7 +38,9 @@ class WheelFacts(Value):
         libraries: its shared libraries.
     """
 
+    name: str
     version: str
+    interpreter: str = ""
     python: str = ""
     requires: tuple[str, ...] = ()
     glibc: str | None = None
@@ -51,16 +54,21 @@ def read(wheel: Path) -> WheelFacts:
     Raises:
         Unreadable: it is no wheel, cut, or larger inside than any framework is.
     """
-    with _opened(wheel) as archive:
-        about, _ = parse_email(_text(archive, r"[^/]+\.dist-info/METADATA", required=True))
+    with opened(wheel) as archive:
+        about, _ = parse_email(text(archive, r"[^/]+\.dist-info/METADATA", required=True))
         return WheelFacts(
+            name=about.get("name", ""),
             version=about.get("version", ""),
+            interpreter=_interpreter(wheel.name),
             python=about.get("requires_python", ""),
             requires=tuple(about.get("requires_dist", ())),
             glibc=glibc_of(wheel.name),
             cuda=_cuda(archive),
             libraries=tuple(_libraries(archive)),
         )
+
+
+WHEEL = Reader("wheel-1", WheelFacts, read)
 
 
 def glibc_of(file: str) -> str | None:
@@ -77,8 +85,14 @@ def glibc_of(file: str) -> str | None:
     return f"2.{min(least)}" if least else None
 
 
+def _interpreter(file: str) -> str:
+    names = (re.fullmatch(r"cp(\d)(\d+)", tag.interpreter) for tag in parse_wheel_filename(file)[3])
+    found = {(int(match[1]), int(match[2])) for match in names if match}
+    return ".".join(map(str, min(found))) if found else ""
+
+
 @contextlib.contextmanager
-def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
+def opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
     """The archive; whatever is wrong with it becomes `Unreadable`."""
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -99,7 +113,7 @@ def _libraries(archive: zipfile.ZipFile) -> Iterator[fatbin.Library]:
                 yield library
 
 
-def _text(archive: zipfile.ZipFile, pattern: str, *, required: bool = False) -> str:
+def text(archive: zipfile.ZipFile, pattern: str, *, required: bool = False) -> str:
     """The first member whose whole path matches, as text; empty where there is none."""
     for info in archive.infolist():
         if re.fullmatch(pattern, info.filename):
@@ -115,6 +129,6 @@ def _text(archive: zipfile.ZipFile, pattern: str, *, required: bool = False) -> 
 
 def _cuda(archive: zipfile.ZipFile) -> str | None:
     """The CUDA, ``13.2``, of torch's ``version.py`` or of tensorflow's ``build_info.py``."""
-    text = _text(archive, r"torch/version\.py|tensorflow/python/platform/build_info\.py")
-    match = _CUDA.search(text)
+    build = text(archive, r"torch/version\.py|tensorflow/python/platform/build_info\.py")
+    match = _CUDA.search(build)
     return match[1] if match else None
