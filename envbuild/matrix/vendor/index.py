@@ -26,10 +26,11 @@ class Listed(NamedTuple):
     uploaded: str = ""
 
     def fits(self, arch: str) -> bool:
-        """Whether it is for Linux on ``x86_64`` or ``aarch64``, or for any platform."""
+        """Whether CPython on Linux takes it, on ``x86_64`` or ``aarch64``; or it is for any."""
         return any(
             tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith(arch))
             for tag in self.tags
+            if tag.interpreter.startswith(("cp", "py"))
         )
 
     @property
