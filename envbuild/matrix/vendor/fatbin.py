@@ -24,7 +24,7 @@ _OVERLAP = 64
 _ELF_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _MACHINES = {62: "x86_64", 183: "aarch64"}
 # As .dynstr names the versions of the C library that a library needs.
-_GLIBC = re.compile(rb"\0GLIBC_2\.(\d{1,3})(?:\.\d{1,3})?(?=\0)")
+_GLIBC = re.compile(rb"GLIBC_2\.(\d{1,3})(?:\.\d{1,3})?\0")
 
 
 class Library(Value):
@@ -146,7 +146,7 @@ class _Stream:
                 return True
             self._at = max(end - _OVERLAP, self._at)
             if not self._more():
-                self._at = end
+                self._at = len(self._data)
                 return False
 
     def peek(self, size: int) -> bytes:
