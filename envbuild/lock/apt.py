@@ -15,22 +15,29 @@ from envbuild.io import files
 from envbuild.io.net import Net, ca_bundle
 from envbuild.io.proc import Completed
 from envbuild.io.workspace import private_folder
-from envbuild.lock import ask
+from envbuild.lock import ask, repository
 from envbuild.lock.archive import index, served
 from envbuild.lock.archive import sources as sources
-from envbuild.render import quote, templates
+from envbuild.render import archive, quote, templates
 from envbuild.render.view import DUMMY, add_components, dummy
-from envbuild.values.lock import AptPackage
+from envbuild.values.lock import AptPackage, Key
 from envbuild.values.plan import Plan
 
 _INST = re.compile(r"^Inst (\S+) (?:\[[^]]*\] )?\((\S+) .*\[(\w+)\]\)", re.MULTILINE)
+_FILE = re.compile(r"^'(\S+)' ([^_\s]+)_\S* \d+ SHA256:([0-9a-f]{64})$", re.MULTILINE)
 
 
 class Closure(NamedTuple):
-    """What is to be installed, and the ``suite component ...`` lines it was found in."""
+    """What is to be installed, where from, and what signs the vendor's part of it.
+
+    Attributes:
+        lines: ``suite component ...`` of the distribution's archive.
+        key: the key of the vendor's repository, None without one.
+    """
 
     packages: tuple[AptPackage, ...]
     lines: tuple[str, ...]
+    key: Key | None = None
 
 
 def closure(plan: Plan, base: str, platform: str, net: Net, engine: Engine | None) -> Closure:
@@ -44,14 +51,18 @@ def closure(plan: Plan, base: str, platform: str, net: Net, engine: Engine | Non
         engine: runs apt in the base; None = the private root.
 
     Raises:
-        MachineError: no way to ask, or the archive does not have it.
+        MachineError: no way to ask, or an archive does not have it.
+        StaleError: the vendor's repository is not signed by the key that the plan pins.
     """
+    vendor = repository.ask(plan, net)
     script = templates.fill(
         "apt-resolve.sh.j2",
         components=plan.layout.components,
         add_components=add_components(plan.layout.components),
         dummy=dummy(plan.layout.dummies),
         packages=[quote.package(name) for name in plan.apt],
+        vendor=vendor,
+        key=archive.KEY,
     )
     with private_folder() as private:
         # Readable by apt's own user in a container; the folder around it is not.
@@ -59,17 +70,20 @@ def closure(plan: Plan, base: str, platform: str, net: Net, engine: Engine | Non
         folder.mkdir()
         folder.chmod(0o755)
         (folder / "apt.sh").write_bytes(script)
-        if bundle := ca_bundle(net):
+        # A plain base has no CA at all, and the vendor's repository speaks https.
+        if bundle := ca_bundle(net) or (vendor and repository.common_ca()):
             (folder / "ca.pem").write_bytes(files.read(bundle))
+        if vendor:
+            (folder / archive.KEY).write_bytes(vendor.key_data)
         first = None
         if engine is not None:
             try:
-                return _resolve(ask.in_base(folder, base, net, engine), folder, net)
+                return _resolve(ask.in_base(folder, base, net, engine), folder, net, vendor)
             except MachineError as e:
                 first = e
         if ask.possible_here():
             try:
-                return _resolve(ask.in_root(folder, base, platform, net), folder, net)
+                return _resolve(ask.in_root(folder, base, platform, net), folder, net, vendor)
             except MachineError as e:
                 raise first or e from e
     raise first or MachineError(
@@ -78,18 +92,30 @@ def closure(plan: Plan, base: str, platform: str, net: Net, engine: Engine | Non
     )
 
 
-def _resolve(question: ask.Ask, folder: Path, net: Net) -> Closure:
+def _resolve(
+    question: ask.Ask, folder: Path, net: Net, vendor: repository.Repository | None
+) -> Closure:
     """First which suites the base knows, then what it would install from them."""
     lines = index(_checked(question("list")).out)
     if net.apt_mirror:
         lines = served(lines, net.apt_mirror, net)
         (folder / "sources.list").write_text(sources(lines, net.apt_mirror))
-    found = {
-        name: AptPackage(name=name, version=version, arch=arch)
-        for name, version, arch in _INST.findall(_checked(question("resolve")).out)
-        if name != DUMMY
-    }
-    return Closure(tuple(found[name] for name in sorted(found)), lines)
+    said = _checked(question("resolve")).out
+    places = {name: (url, sha256) for url, name, sha256 in _FILE.findall(said)}
+    found = {}
+    for name, version, arch in _INST.findall(said):
+        if name != DUMMY:
+            url, sha256 = places.get(name, ("", ""))
+            theirs = vendor is not None and vendor.serves(url)
+            found[name] = AptPackage(
+                name=name,
+                version=version,
+                arch=arch,
+                sha256=sha256,
+                archive=vendor.name if vendor and theirs else "",
+            )
+    packages = tuple(found[name] for name in sorted(found))
+    return Closure(packages, lines, vendor.key if vendor else None)
 
 
 def _checked(done: Completed) -> Completed:
@@ -97,6 +123,8 @@ def _checked(done: Completed) -> Completed:
         return done
     errors = [line[3:] for line in done.err.splitlines() if line.startswith("E: ")]
     why = "; ".join(errors) or done.err.strip()[-300:]
+    if refusal := repository.refusal(done.err):
+        raise refusal
     raise MachineError(
         "apt cannot say what it would install on the base",
         why=f"no end after {done.seconds:.0f} s" if done.timed_out else why,

@@ -7,6 +7,7 @@ from envbuild.errors import StaleError
 from envbuild.io.net import Net
 from envbuild.lock.apt import Closure, closure
 from envbuild.lock.base import lock_base
+from envbuild.lock.parts import lock_parts
 from envbuild.lock.wheels import lock_wheels
 from envbuild.render import templates
 from envbuild.render.view import PLATFORMS, supported
@@ -49,6 +50,8 @@ def lock(plan: Plan, net: Net, engine: Engine | None = None) -> Lock:
         apt_index=found.lines,
         apt=found.packages,
         wheels=lock_wheels(plan, net) if plan.packages else (),
+        key=found.key,
+        parts=lock_parts(plan, net),
         templates=templates.hashes(),
         probes=probes.hashes(),
     )

@@ -4,7 +4,7 @@ from envbuild.render import quote, templates
 from envbuild.render.view import PLATFORMS, View, view
 from envbuild.values.codec import dump
 from envbuild.values.image import BuildContext, File
-from envbuild.values.lock import Lock
+from envbuild.values.lock import AptPackage, Lock
 from envbuild.values.plan import Plan
 
 
@@ -44,25 +44,61 @@ def _bases(seen: View) -> tuple[str, ...]:
 
 
 def _requirements(plan: Plan, lock: Lock | None) -> dict[str, bytes]:
-    """The lists that apt and pip read; with a lock exact, else as wished."""
-    lists: dict[str, list[str]] = {}
-    if plan.apt:
-        lists["apt.lock"] = (
-            [f"{quote.package(p.name)}={quote.version(p.version)}" for p in lock.apt]
-            if lock
-            else [quote.package(name) for name in plan.apt]
-        )
-    if plan.packages:
-        index = plan.torch.index_url if plan.torch else None
-        head = [f"--extra-index-url {quote.url(index)}"] if index else []
-        if lock:
-            pins = [f"{w.name}=={quote.version(w.version)}" for w in lock.wheels]
-            hashed = [
-                f"{quote.requirement(pin)} --hash=sha256:{quote.version(wheel.sha256)}"
-                for pin, wheel in zip(pins, lock.wheels, strict=True)
-            ]
-            lists["requirements.txt"] = head + hashed
-            lists["constraints.txt"] = pins
-        else:
-            lists["requirements.txt"] = head + [quote.requirement(p) for p in plan.packages]
-    return {path: "".join(f"{line}\n" for line in lines).encode() for path, lines in lists.items()}
+    """The lists that apt, pip and the unpacking read; with a lock exact, else as wished."""
+    lists = _system(plan, lock) | _toolkit(plan, lock) | _python(plan, lock)
+    found = {path: "".join(f"{line}\n" for line in lines) for path, lines in lists.items()}
+    if plan.layout.archive and plan.layout.archive.kind != "apt":
+        found["unpack.py"] = templates.unpack_source()
+    return {path: text.encode() for path, text in found.items()}
+
+
+def _system(plan: Plan, lock: Lock | None) -> dict[str, list[str]]:
+    """What is installed from the distribution's own archive."""
+    if lock is None:
+        return {"apt.lock": [quote.package(name) for name in plan.apt]} if plan.apt else {}
+    own = [package for package in lock.apt if not package.archive]
+    lists = {"apt.lock": _pinned(own)} if plan.apt else {}
+    hashed = [package for package in own if package.sha256]
+    return lists | ({"apt.sha256": [_hashed(package) for package in hashed]} if hashed else {})
+
+
+def _toolkit(plan: Plan, lock: Lock | None) -> dict[str, list[str]]:
+    """What is fetched from the toolkit's own archive."""
+    where = plan.layout.archive
+    if where is None or lock is None:
+        return {}
+    if where.kind == "apt":
+        theirs = [package for package in lock.apt if package.archive]
+        return {
+            "toolkit.lock": _pinned(theirs),
+            "toolkit.sha256": [_hashed(package) for package in theirs],
+        }
+    rows = [f"{quote.sha256(part.sha256)} {quote.path(part.path)}" for part in lock.parts]
+    return {"toolkit.lock": rows}
+
+
+def _python(plan: Plan, lock: Lock | None) -> dict[str, list[str]]:
+    """What pip installs."""
+    if not plan.packages:
+        return {}
+    index = plan.torch.index_url if plan.torch else None
+    head = [f"--extra-index-url {quote.url(index)}"] if index else []
+    if lock is None:
+        return {"requirements.txt": head + [quote.requirement(p) for p in plan.packages]}
+    pins = [f"{w.name}=={quote.version(w.version)}" for w in lock.wheels]
+    hashed = [
+        f"{quote.requirement(pin)} --hash=sha256:{quote.version(wheel.sha256)}"
+        for pin, wheel in zip(pins, lock.wheels, strict=True)
+    ]
+    return {"requirements.txt": head + hashed, "constraints.txt": pins}
+
+
+def _pinned(packages: list[AptPackage]) -> list[str]:
+    return [f"{quote.package(p.name)}={quote.version(p.version)}" for p in packages]
+
+
+def _hashed(package: AptPackage) -> str:
+    """A line for sha256sum: the package's file under the name that apt's cache gives it."""
+    version = quote.version(package.version).replace(":", "%3a")
+    file = f"{quote.package(package.name)}_{version}_{quote.package(package.arch)}.deb"
+    return f"{quote.sha256(package.sha256)}  /var/cache/apt/archives/{file}"

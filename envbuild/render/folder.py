@@ -9,10 +9,14 @@ from envbuild.values.image import BuildContext
 
 _OURS = frozenset(path for path, _ in CONTEXT) | {
     "apt.lock",
+    "apt.sha256",
     "constraints.txt",
     "envbuild.lock",
     "plan.json",
     "requirements.txt",
+    "toolkit.lock",
+    "toolkit.sha256",
+    "unpack.py",
 }
 
 

@@ -11,8 +11,12 @@ _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*(:[a-z0-9]+)?")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,\[\]=<>!~+* -]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)*")
+_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*(/[A-Za-z0-9_][A-Za-z0-9._+-]*)*")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:_-]*")
 _MINOR = re.compile(r"\d\.\d{1,2}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_FINGERPRINT = re.compile(r"[0-9A-F]{40}")
+_PATTERN = re.compile(r"[a-z0-9*][a-z0-9.*-]*|/\^[][a-z0-9+-]+\$/")
 _SUITE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*( [a-z0-9][a-z0-9._/-]*)+")
 # Every word that a plan says a GPU comes in by; nothing else may reach a `run` line from a file.
 _GPU_FLAGS = frozenset(
@@ -72,6 +76,26 @@ def version(text: str) -> str:
 def minor(text: str) -> str:
     """Two numbers, as of a Python or a C library (``3.11``); InputError for anything else."""
     return _matches(_MINOR, "a version like 3.11", text)
+
+
+def path(text: str) -> str:
+    """A relative path of an archive, without ``..`` and blanks; InputError for anything else."""
+    return _matches(_PATH, "the path of an archive", text)
+
+
+def sha256(text: str) -> str:
+    """A hash in hex; InputError for anything else."""
+    return _matches(_SHA256, "a sha256", text)
+
+
+def fingerprint(text: str) -> str:
+    """The fingerprint of a key of version 4; InputError for anything else."""
+    return _matches(_FINGERPRINT, "the fingerprint of a key", text)
+
+
+def pattern(text: str) -> str:
+    """A package name with ``*``, or ``/^...$/`` as apt takes it; InputError for anything else."""
+    return _matches(_PATTERN, "a pattern of package names", text)
 
 
 def gpu_flag(text: str) -> str:

@@ -2,10 +2,12 @@
 
 import functools
 import hashlib
+from pathlib import Path
 
 import jinja2
 
 from envbuild import data
+from envbuild.engines import unpack
 from envbuild.render import quote
 from envbuild.values.codec import Pairs
 
@@ -38,12 +40,14 @@ def fill(template: str, **values: object) -> bytes:
     return _environment().get_template(template).render(**values).encode()
 
 
+def unpack_source() -> str:
+    """The program that unpacks a toolkit's archives, as a context carries it."""
+    return Path(unpack.__file__).read_text(encoding="utf-8")
+
+
 def hashes() -> Pairs:
-    """sha256 (hex) of each template that a context is made from."""
+    """sha256 (hex) of each template and program that a context is made from."""
     folder = data.folder("templates")
-    return Pairs(
-        {
-            name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
-            for name in sorted(template for _, template in CONTEXT)
-        }
-    )
+    made_from = {name: (folder / name).read_bytes() for _, name in CONTEXT}
+    made_from["unpack.py"] = unpack_source().encode()
+    return Pairs({n: hashlib.sha256(made_from[n]).hexdigest() for n in sorted(made_from)})

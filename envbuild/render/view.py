@@ -4,17 +4,39 @@ from typing import NamedTuple
 
 from envbuild import __version__
 from envbuild.errors import InputError, NoPlanError
-from envbuild.render import quote
+from envbuild.render import archive, quote
 from envbuild.values.codec import digest
-from envbuild.values.lock import Lock, LockedBase
+from envbuild.values.lock import Key, Lock, LockedBase
 from envbuild.values.plan import Plan
 
-SOURCES = ("image", "wheels", "distro")
+ARCHIVES = ("apt", "redist", "conda")
+SOURCES = ("image", "wheels", "distro", *ARCHIVES)
 PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 VENV = "/opt/envbuild"
 DUMMY = "envbuild-no-driver"
 _PREFIX = "/usr/local/cuda"
 _VISIBLE = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+
+
+class ArchiveView(NamedTuple):
+    """What is fetched from a toolkit's own archive, and how.
+
+    Attributes:
+        kind: ``apt``, ``redist`` or ``conda``.
+        host, path: the archive's address in two: a mirror replaces the first.
+        prefix: folder of the toolkit.
+        key: file, fingerprint and sha256 of what signs a repository, else None;
+            ``keyring`` is where apt finds it.
+        preferences: what keeps packages out of apt's hands.
+    """
+
+    kind: str
+    host: str
+    path: str
+    prefix: str
+    key: Key | None
+    keyring: str
+    preferences: tuple[str, ...]
 
 
 class View(NamedTuple):
@@ -24,6 +46,7 @@ class View(NamedTuple):
         base, runtime: images of the two stages; runtime None = there is none to start from.
         apt: packages are installed; ``dummy`` the control file of the placeholder package.
         static_of: package whose big static libraries are removed.
+        archive: the toolkit is fetched from an archive of its own.
         wheels: Python packages are installed in ``venv``; ``prefix`` the toolkit among them.
         cudart: folder of the CUDA runtime library that the runtime stage takes.
         torch, torch_cuda: what the image must report.
@@ -41,6 +64,7 @@ class View(NamedTuple):
     dummy: tuple[str, ...]
     static_of: str | None
     purge_compat: bool
+    archive: ArchiveView | None
     wheels: bool
     venv: str
     prefix: str | None
@@ -72,7 +96,8 @@ def view(plan: Plan, lock: Lock | None) -> View:
     base = lock.base if lock else None
     own_runtime = plan.image.runtime_ref or (None if plan.toolkit_source == "image" else ref)
     env = dict(_VISIBLE)
-    if layout.prefix:
+    own = bool(layout.prefix or layout.archive)
+    if own:
         # A plain `g++ -lcudart` links, as it does in the vendor's images.
         env["LIBRARY_PATH"] = f"{_PREFIX}/lib64"
     env |= {quote.variable(name): text for name, text in plan.env}
@@ -92,10 +117,11 @@ def view(plan: Plan, lock: Lock | None) -> View:
         dummy=dummy(layout.dummies),
         static_of="nvidia-cuda-dev" if distro else None,
         purge_compat=layout.purge_compat,
+        archive=_archive(plan, lock),
         wheels=wheels,
         venv=VENV,
         prefix=layout.prefix and quote.folder(layout.prefix),
-        path=":".join([f"{_PREFIX}/bin"] * bool(layout.prefix) + [f"{VENV}/bin"] * wheels),
+        path=":".join([f"{_PREFIX}/bin"] * own + [f"{VENV}/bin"] * wheels),
         env=tuple(env.items()),
         runtime_env=tuple((name, env[name]) for name in _VISIBLE),
         cudart=_cudart(plan),
@@ -104,17 +130,50 @@ def view(plan: Plan, lock: Lock | None) -> View:
         labels=labels(plan, lock, ref, base),
         runtime_labels=labels(plan, lock, own_runtime or ref, (lock and lock.runtime) or base),
         run_args=plan.run.docker,
-        files=(
-            *(["apt.lock"] * apt),
-            *(["requirements.txt"] * wheels),
-            *(["constraints.txt"] * (wheels and lock is not None)),
-        ),
+        files=lists(plan, lock),
         secrets=(
             *(["ca"] * (apt or wheels)),
             *(["apt_sources"] * apt),
+            *(["toolkit_mirror"] * (layout.archive is not None)),
             *(["pip_conf"] * wheels),
         ),
     )
+
+
+def lists(plan: Plan, lock: Lock | None) -> tuple[str, ...]:
+    """The files of a context that its build reads."""
+    where = plan.layout.archive
+    hashed = lock is not None and any(p.sha256 and not p.archive for p in lock.apt)
+    packages = where is not None and where.kind == "apt"
+    return (
+        *(["apt.lock"] * bool(plan.apt)),
+        *(["apt.sha256"] * hashed),
+        *(["toolkit.lock"] * (where is not None)),
+        *(["toolkit.sha256"] * packages),
+        *(["unpack.py"] * (where is not None and not packages)),
+        *(["requirements.txt"] * bool(plan.packages)),
+        *(["constraints.txt"] * (bool(plan.packages) and lock is not None)),
+    )
+
+
+def _archive(plan: Plan, lock: Lock | None) -> ArchiveView | None:
+    where = plan.layout.archive
+    if where is None:
+        return None
+    key = lock.key if lock else None
+    if lock is None or not (lock.parts if where.kind != "apt" else key):
+        what = f"the toolkit source {where.kind} is built from a lock alone"
+        why = "what it downloads is safe because its hashes are in the lock"
+        raise InputError(what, why=why, fix="envbuild lock; leave --no-lock out")
+    if key:
+        quote.path(key.file)
+        quote.sha256(key.sha256)
+        quote.fingerprint(key.fingerprint)
+    host, path = archive.host_and_path(archive.address(where, plan.arch))
+    prefix = archive.prefix(plan)
+    keyring = f"/etc/apt/keyrings/{archive.KEY}"
+    never = archive.preferences(where.never)
+    return ArchiveView(where.kind, host, path, prefix, key, keyring, never)
 
 
 def supported(plan: Plan) -> str:
@@ -138,6 +197,9 @@ def supported(plan: Plan) -> str:
             why=f"this release renders {', '.join(SOURCES)}",
             fix="choose one of them with --toolkit-source",
         )
+    if plan.toolkit_source in ARCHIVES and plan.layout.archive is None:
+        what = f"the plan does not say where its toolkit is fetched ({plan.toolkit_source})"
+        raise InputError(what, fix="use a plan that envbuild wrote")
     if plan.arch not in PLATFORMS:
         what = f"{plan.arch!r} in the plan is not an architecture"
         raise InputError(what, fix=f"one of {', '.join(PLATFORMS)}")
@@ -209,6 +271,6 @@ def _pinned(ref: str, locked: LockedBase | None) -> str:
 def _cudart(plan: Plan) -> str | None:
     if plan.toolkit_source == "distro":
         return f"/usr/lib/{plan.arch}-linux-gnu"
-    if plan.toolkit_source == "image" or plan.layout.prefix:
+    if plan.toolkit_source == "image" or plan.layout.prefix or plan.layout.archive:
         return f"{_PREFIX}/lib64"
     return None
