@@ -17,7 +17,14 @@ from envbuild.planner.rules.packages import row_for
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import Card, Target, Wanted
 from envbuild.values.codec import Pairs
-from envbuild.values.plan import HostCompiler, ImageChoice, Layout, Size, TorchChoice
+from envbuild.values.plan import (
+    Archive,
+    HostCompiler,
+    ImageChoice,
+    Layout,
+    Size,
+    TorchChoice,
+)
 
 
 def plan_codes(table: Table, target: Target, place: Place) -> tuple[Code, ...]:
@@ -159,9 +166,11 @@ def apt(table: Table, target: Target, choice: Choice, python: bool) -> tuple[str
     if isinstance(row, DistroToolkit):
         found += row.packages
         found += [] if f"g++-{row.gcc}" in found else [f"g++-{row.gcc}"]
-    elif isinstance(row, Repository) and row.kind == "apt":
-        major, minor = numbers(place.cuda)[:2]
-        found.append(row.package.format(major=major, minor=minor))
+    elif isinstance(row, Repository):
+        found += row.tools
+        if row.kind == "apt":
+            major, minor = numbers(place.cuda)[:2]
+            found.append(row.package.format(major=major, minor=minor))
     runtime_compiler = _calls_compiler(table, target, choice.build)
     nvcc = place.kind == "compiler" and compiles(target)
     if not isinstance(row, DistroToolkit) and (nvcc or runtime_compiler):
@@ -191,6 +200,18 @@ def layout(table: Table, target: Target, place: Place, disable_require: bool) ->
         return Layout(prefix=row.prefix)
     if isinstance(row, DistroToolkit):
         return Layout(components=row.components, dummies=row.dummies)
+    if isinstance(row, Repository) and row.url is not None:
+        return Layout(
+            archive=Archive(
+                kind=row.kind,
+                name=row.name,
+                url=row.url,
+                key=row.key,
+                key_file=row.key_file,
+                parts=row.parts,
+                never=row.never,
+            )
+        )
     if isinstance(row, ImageTag):
         # Outside the forward-compatibility list the image's newer libcuda ends in error 804;
         # on Kepler, which it no longer drives, in error 100. A tag that starts only because its

@@ -99,6 +99,9 @@ class Repository(Row):
         parts: what of a release makes a compiler prefix, by the archive's own names.
         package: what is installed; ``{major}``, ``{minor}``, ``{release}`` are the toolkit's.
         url: its address.
+        key: fingerprint of the one OpenPGP key that may sign it, ``key_file`` its file there.
+        tools: packages of the base that fetch and unpack what comes from it.
+        never: package patterns, in the spelling of apt preferences, that must not be installed.
     """
 
     kind: Literal["apt", "redist", "conda"]
@@ -112,3 +115,7 @@ class Repository(Row):
     releases: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     url: str | None = None
+    key: str = ""
+    key_file: str = ""
+    tools: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ BUILDS = (torch.torch_arch, torch.torch_version, torch.torch_code)
 BEFORE = (
     driver.jit_on_driver,
     wishes.source_asked_for,
-    wishes.source_rendered,
+    wishes.source_proven,
     images.tag_starts,
     images.tag_kept,
     torch.plain_base,

@@ -2,7 +2,7 @@
 
 from envbuild.matrix.model import Toolkit
 from envbuild.planner.rules.base import about, error, rule, some
-from envbuild.planner.table import RENDERED, Place, Table, cite
+from envbuild.planner.table import PROVEN, Place, Table, cite
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
@@ -30,13 +30,16 @@ def source_asked_for(table: Table, place: Place, target: Target) -> Finding | No
 
 
 @rule(("source",), "where")
-def source_rendered(table: Table, place: Place, target: Target) -> Finding | None:
-    """Preferred for images: a source that `lock` and `render` know."""
+def source_proven(table: Table, place: Place, target: Target) -> Finding | None:
+    """Preferred for images: a source whose builds were run for real."""
     del table
-    if target.where == "host" or place.source in RENDERED:
+    if target.where == "host" or place.source in PROVEN:
         return None
-    says = f"{place.source} is planned, but this release does not render it: build it by hand"
-    return Finding(id="source-not-rendered", severity="warn", says=says, source=place.cite)
+    says = (
+        f"source {place.source}: not run against the vendor, "
+        "proven with stand-in packages from a local server alone"
+    )
+    return Finding(id="source-unproven", severity="warn", says=says, source=place.cite)
 
 
 @rule("toolkit", "as_of")
