@@ -20,20 +20,37 @@ def plan_from(source: str | None, flags: RequestFlags) -> Plan:
         InputError: as `made_from`, or the request takes several images.
         NoPlanError: the plan is a refusal.
     """
-    made = made_from(source, flags)
-    plans = [made] if isinstance(made, Plan) else [entry.plan for entry in made.entries]
-    for plan in plans:
-        if plan.outcome == "refuse":
-            from envbuild.planner.refusal import no_plan
-
-            if all(finding.severity != "error" for finding in plan.findings):
-                what = f"{source} is a refused plan that does not say why"
-                raise InputError(what, fix="plan again: envbuild plan")
-            raise no_plan(plan)
+    made = accepted(made_from(source, flags), source or "this")
     if isinstance(made, Fleet):
         what = f"this request takes {len(made.entries)} images, and this command makes one"
         raise InputError(what, fix="ask for one cc at a time; envbuild plan --split shows them")
     return made
+
+
+def accepted(made: Plan | Fleet, name: str) -> Plan | Fleet:
+    """The plan or fleet itself, if nothing of it is refused.
+
+    Args:
+        made: what a request got.
+        name: where it is from, for the error text.
+
+    Raises:
+        NoPlanError: with what the refusal says.
+    """
+    for plan in plans(made):
+        if plan.outcome == "refuse":
+            from envbuild.planner.refusal import no_plan
+
+            if all(finding.severity != "error" for finding in plan.findings):
+                what = f"{name} is a refused plan that does not say why"
+                raise InputError(what, fix="plan again: envbuild plan")
+            raise no_plan(plan)
+    return made
+
+
+def plans(made: Plan | Fleet) -> list[Plan]:
+    """All plans of a plan or fleet."""
+    return [made] if isinstance(made, Plan) else [entry.plan for entry in made.entries]
 
 
 def made_from(source: str | None, flags: RequestFlags) -> Plan | Fleet:

@@ -55,7 +55,7 @@ class YamlFile(NamedTuple):
         Raises:
             InputError: it is a list, a table or nothing.
         """
-        if not isinstance(node.value, str) or node.value in {"", "~", "null"}:
+        if not isinstance(node.value, str) or not node.value:
             self.wrong(node.line, f"needs {wanted} here", "write it behind the colon")
         return node.value
 
@@ -152,7 +152,9 @@ class _Events:
         """The node whose first event was just read."""
         line, kind = self.at.start_mark.line + 1, type(self.at).__name__
         if kind == "ScalarEvent":
-            return Node(line, str(self.at.value))
+            # `key:` and `key: ~` are nothing; in quotes they are text.
+            nothing = not self.at.style and self.at.value in {"~", "null"}
+            return Node(line, "" if nothing else str(self.at.value))
         if depth == _DEPTH:
             self._wrong("is nested too deeply", _LINES)
         if kind == "SequenceStartEvent":
