@@ -4,6 +4,7 @@
 minor release. Only release numbers exist here; the resolver of the package index knows the rest.
 """
 
+import re
 from functools import lru_cache
 
 import msgspec
@@ -41,10 +42,15 @@ def minor(version: str) -> str:
 
 
 class Range(msgspec.Struct, frozen=True):
-    """A range as typed, and its clauses: operator and the parts it compares."""
+    """A range as typed, and its clauses: operator and the parts it compares.
+
+    Attributes:
+        local: the build that an exact version names (``cu128`` of ``==2.8.0+cu128``), else empty.
+    """
 
     text: str
     clauses: tuple[tuple[str, tuple[int, ...]], ...]
+    local: str = ""
 
     def __contains__(self, version: object) -> bool:
         return all(_holds(op, limit, numbers(str(version))) for op, limit in self.clauses)
@@ -79,7 +85,13 @@ def parse(text: str, flag: str) -> Range:
     clauses: list[tuple[str, tuple[int, ...]]] = []
     for part in text.split(","):
         clauses += _clause(part.strip(), text, flag)
-    return Range(text.strip(), tuple(clauses))
+    return Range(text.strip(), tuple(clauses), _local(text))
+
+
+def _local(text: str) -> str:
+    """What stands behind the ``+`` of one exact version."""
+    exact = re.fullmatch(r"\s*(?:===?)?\s*[0-9.]+\+([a-z0-9.]+)\s*", text, re.ASCII)
+    return exact[1] if exact else ""
 
 
 def _clause(part: str, text: str, flag: str) -> list[tuple[str, tuple[int, ...]]]:

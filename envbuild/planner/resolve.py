@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices
-from envbuild.planner import drivers
+from envbuild.planner import drivers, words
 from envbuild.planner.cards import asked_cards, cpu_of, undriven_cards, unknown
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.table import Table, table_of
-from envbuild.planner.target import Card, Platform, Target, Wanted
+from envbuild.planner.target import Card, Platform, Target
 from envbuild.values.host import EngineFacts, Host, Tool
 from envbuild.values.plan import Provenance
 from envbuild.values.request import Request
@@ -66,9 +66,9 @@ class _Resolver:
             self._note("cc", named, origin or self.seen)
         platform, arch, l4t = self._platform(cards)
         driver, level, module = self._driver(platform, l4t)
-        torch, packages = self._packages()
+        torch, packages = words.wanted(request.packages, table)
         where = request.where or "image"
-        base = self._os(request.base_os)
+        base = words.system(request.base_os, table) if request.base_os is not None else None
         here = base or (host.os.id if host is not None else None)
         engines = _engines(host)
         return Target(
@@ -80,7 +80,7 @@ class _Resolver:
             cuda=parse(request.cuda, "--cuda") if request.cuda is not None else None,
             torch=torch,
             packages=packages,
-            features=self._features(),
+            features=words.features(request.features, table),
             base_os=base if where == "image" else None,
             arch=arch,
             platform=platform,
@@ -92,7 +92,7 @@ class _Resolver:
             where=where,
             flavour=request.flavour,
             source=request.toolkit_source,
-            as_of=_date(request.as_of) or table.matrices.date,
+            as_of=words.date(request.as_of) if request.as_of is not None else table.matrices.date,
             split=request.split,
             access=_access(engines, platform),
             engine_access=engines,
@@ -112,11 +112,18 @@ class _Resolver:
     def _platform(self, cards: tuple[Card, ...]) -> tuple[Platform, str, str | None]:
         text, arch_text = self.request.platform, self.request.arch
         if text is not None and "/" in text:
-            text, _, arch_text = text.partition("/")
+            text, _, cpu = text.partition("/")
+            if arch_text is not None and _ARCHES.get(cpu) != _ARCHES.get(arch_text):
+                what = f"--platform {self.request.platform} and --arch {arch_text} are two machines"
+                raise InputError(what, fix="give one of them")
+            arch_text = cpu
         if arch_text is not None and arch_text not in _ARCHES:
             unknown("--arch", arch_text, tuple(_ARCHES))
         if text not in {None, "linux", "wsl2", "jetson"}:
             unknown("--platform", text or "", ("linux", "wsl2", "jetson", "linux/arm64"))
+        if self.request.l4t is not None and text not in {None, "jetson"}:
+            what = f"--l4t {self.request.l4t[:40]} is a Jetson's, and --platform {text} is none"
+            raise InputError(what, fix="give one of them")
         parts = [c for c in cards if self.table.capability(c.cc).tegra]
         l4t = self.request.l4t
         if text is None and self.host is not None:
@@ -182,11 +189,8 @@ class _Resolver:
         if platform.startswith("jetson"):
             # The driver is part of L4T: its level is a row, its version says nothing.
             return None, self.table.jetson[l4t or ""].cuda, None
-        version = self.request.driver
-        if version is not None:
-            if len(_numbers(version, "--driver")) < 2:
-                branch = drivers.branch(self.table, numbers(version)[0])
-                version = branch.newest if branch is not None and branch.newest else version
+        if self.request.driver is not None:
+            version = words.driver(self.request.driver, self.table)
             self._note("driver", version, "flag")
             windows = platform == "wsl2"
             return version, drivers.level(self.table, version, windows=windows), None
@@ -201,56 +205,9 @@ class _Resolver:
         own = not (self.request.cc or self.request.gpus)
         return here.version, level, here.module if own else None
 
-    def _packages(self) -> tuple[Wanted | None, tuple[Wanted, ...]]:
-        torch = None
-        others: list[Wanted] = []
-        for wish in self.request.packages:
-            name = re.sub(r"[-_.]+", "-", wish.name)
-            if re.fullmatch(r"[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?", name, re.ASCII) is None:
-                what = f"--with {wish.name[:60]!r} is not a package name"
-                raise InputError(what, fix="for example --with numba or --with cupy==14.2.0")
-            flag = "--torch" if name == "torch" else f"--with {name}"
-            range = parse(wish.range, flag) if wish.range else None
-            if name == "torch":
-                if torch is not None and torch.range != range:
-                    what = f"torch is asked for twice: {torch} and {Wanted(name=name, range=range)}"
-                    raise InputError(what, fix="give one version of torch")
-                torch = Wanted(name=name, range=range)
-                continue
-            if name not in self.table.packages:
-                from difflib import get_close_matches
-
-                known = (*self.table.packages, "torch")
-                if get_close_matches(name, known, 1, 0.75):
-                    unknown("--with", name, known)
-            others.append(Wanted(name=name, range=range))
-        return torch, tuple(dict.fromkeys(others))
-
-    def _features(self) -> tuple[str, ...]:
-        found = []
-        for text in self.request.features:
-            name = text.strip().lower().replace("_", "-").replace(" ", "-")
-            row = self.table.features.get(name)
-            if row is None and name != "extension":
-                unknown("--feature", text, ("extension", *self.table.features))
-            found.append(row.name if row is not None else name)
-        return tuple(dict.fromkeys(found))
-
-    def _os(self, text: str | None) -> str | None:
-        if text is None:
-            return None
-        ids = {o.id: o.id for o in self.table.oses.values()}
-        ids |= {alias: o.id for o in self.table.oses.values() for alias in o.aliases}
-        ids |= {tag.os: tag.os for tag in self.table.matrices.images}
-        name = re.sub(r"[\s:_-]+", "", text.lower())
-        if name not in ids:
-            unknown("--base-os", text, tuple(ids))
-        return ids[name]
-
     def _version(self, fact: str, flag: str | None, here: str | None) -> str | None:
         if flag is not None:
-            _numbers(flag, f"--{fact}")
-            self._note(fact, flag, "flag")
+            self._note(fact, words.version(flag, f"--{fact}"), "flag")
             return flag
         if here is not None:
             numbers(here)
@@ -268,34 +225,6 @@ def _limits(request: Request) -> None:
         if len(values) > _MOST:
             what = f"{flag} is given {len(values)} times; at most {_MOST} make one plan"
             raise InputError(what, fix="ask for fewer at once")
-
-
-def _date(text: str | None) -> str | None:
-    if text is None:
-        return None
-    from datetime import date
-
-    try:
-        # Later Pythons read more spellings than the one that all of them do.
-        if len(text) != len("YYYY-MM-DD"):
-            raise ValueError(text)
-        return date.fromisoformat(text).isoformat()
-    except ValueError as e:
-        what = f"--as-of {text[:40]!r} is not a date"
-        raise InputError(what, fix="write YYYY-MM-DD") from e
-
-
-def _numbers(text: str, flag: str) -> tuple[int, ...]:
-    """The release numbers of a flag's version.
-
-    Raises:
-        InputError: it is none.
-    """
-    try:
-        return numbers(text)
-    except InputError as e:
-        what = f"{flag} {text[:60]!r} is not a version"
-        raise InputError(what, fix=e.fix) from e
 
 
 def _gcc(host: Host | None) -> str | None:

@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envbuild.cli.app import run
+from envbuild.cli.options import RequestFlags
 from envbuild.errors import InputError
+from envbuild.matrix.load import load
 from envbuild.planner import ranges
+from envbuild.planner.resolve import resolve
 from tests.planner.ask import ask, target
 
 FLAGS = ["--cc", "--gpu", "--driver", "--cuda", "--torch", "--with", "--feature", "--base-os",
@@ -30,8 +33,8 @@ FLAGS = ["--cc", "--gpu", "--driver", "--cuda", "--torch", "--with", "--feature"
         ({"cc": "6.1", "cuda": ">12.*"}, "takes no .*", ">12"),
         (
             {"cc": "6.1", "driver": "latest"},
-            "'latest' is not a version",
-            "release numbers",
+            "'latest' is not a driver version",
+            "580.95.05",
         ),
         ({"cc": "6.1", "base_os": "ubunto"}, "--base-os", "ubuntu"),
         ({"cc": "6.1", "features": "wgma"}, "--feature", "wgmma"),
@@ -41,6 +44,20 @@ FLAGS = ["--cc", "--gpu", "--driver", "--cuda", "--torch", "--with", "--feature"
         ({"cc": "6.1", "arch": "x64"}, "--arch", "x86_64"),
         ({"cc": "6.1", "platform": "beos"}, "--platform", "linux"),
         ({"cc": "8.7", "l4t": "99"}, "--l4t", "36.4"),
+        ({"cc": "6.1", "cuda": "latest"}, "not a range", "leave the flag out"),
+        ({"cc": "6.1", "cuda": ">=12.4 <13"}, "not a range", "comma"),
+        ({"cc": "6.1", "cuda": "-1"}, "not a range", "12.6"),
+        ({"cc": "6.1", "cuda": "\u0661\u0662"}, "not a range", "12.6"),
+        ({"cc": "6.1", "cuda": "9" * 300}, "300 characters", "12.6"),
+        ({"cc": "6.1", "cuda": "cu126"}, "not a range", "12.6"),
+        ({"cc": "6.1", "driver": "13.0"}, "nvidia-smi's CUDA version", "580.95.05"),
+        ({"cc": "6.1", "driver": "CUDA 13.0"}, "not a driver version", "nvidia-smi"),
+        ({"cc": "6.1", "driver": "32.0.15.8142"}, "device manager", "581.42"),
+        ({"cc": "6.1", "driver": "\u0665\u0668\u0660"}, "not a driver version", "580"),
+        ({"cc": "6.1", "platform": "linux/amd64", "arch": "aarch64"}, "two machines", "one of"),
+        ({"cc": "8.7", "platform": "linux", "l4t": "r36.4"}, "a Jetson's", "one of"),
+        ({"cc": "8.6", "packages": "pytorch"}, "--with 'pytorch'", "torch"),
+        ({"cc": "8.6", "packages": "torch==banana"}, "--torch '==banana'", "12.6"),
         ({"cc": "6.1", "as_of": "tomorrow"}, "not a date", "YYYY-MM-DD"),
         ({"cc": "6.1", "as_of": "20261201"}, "not a date", "YYYY-MM-DD"),
     ],
@@ -64,7 +81,31 @@ def test_aliases_of_names() -> None:
     assert target("8.6", base_os="trixie").base_os == "debian13"
     assert target("8.6", features="Tensor_Cores").features == ("tensor-cores",)
     assert target("6.1,6.1,61").cc == ("6.1",)
-    assert target("8.6", driver="580").driver == "580.173.02"
+    for branch in ("580", "R580", "r580", " 580 "):
+        assert target("8.6", driver=branch).driver == "580.173.02"
+    assert target("8.6", driver="R580.65.06").driver == "580.65.06"
+    assert target("8.6", platform="linux/arm64", arch="aarch64").arch == "aarch64"
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [("numba>=0.60", "numba"), ("numba[x]", "numba"), ("obscure[y]", "obscure[y]")],
+)
+def test_extras_of_packages(typed: str, name: str) -> None:
+    assert [
+        w.name
+        for w in resolve(RequestFlags(cc=["8.6"], with_=[typed]).request(), None, load()).packages
+    ] == [name]
+
+
+def test_lists_at_commas_and_an_exact_build() -> None:
+    asked = RequestFlags(gpu=["GTX 1080 Ti, RTX 5090"], torch="2.8.0+cu128").request()
+    made = resolve(asked, None, load())
+    assert made.cc == ("6.1", "12.0")
+    assert made.torch is not None
+    assert made.torch.range is not None
+    assert made.torch.range.local == "cu128"
+    assert ranges.parse(">=2.8,<2.9", "--torch").local == ""
 
 
 def test_long_lists_are_refused_before_any_search() -> None:
@@ -111,6 +152,9 @@ def test_versions_and_ranges_of_noise(text: str) -> None:
     [
         ("12.6", ["12.6", "12.6.3"], ["12.5.1", "12.60", "13.0"]),
         ("13", ["13.0.0", "13.5"], ["12.9", "1.3"]),
+        ("12.x", ["12.0", "12.9.1"], ["13.0", "11.8"]),
+        ("~=12.6", ["12.6", "12.9.1"], ["12.5.1", "13.0"]),
+        (" >= 12.4 , < 13 ", ["12.4.0", "12.9.1"], ["12.3.2", "13.0"]),
         (">=12.4,<13", ["12.4.0", "12.9.1"], ["12.3.2", "13.0"]),
         ("<=12.9", ["12.9.1", "11.8"], ["13.0"]),
         (">12.8", ["12.9"], ["12.8.1"]),
