@@ -17,7 +17,7 @@ _BRANDS = ("geforce", "tesla", "quadro", "jetson")
 _SERIES = ("gtx", "rtx", "gt")
 _NOISE = re.compile(
     r"\((?:tm|r|c)\)|[™®©]|\bmig .*"
-    r"|\b(?:graphics card|graphics|gpu|video card|generation|with|design)\b"
+    r"|\b(?:graphics card|graphics|gpu|video card|generation|with|design|developer kit|dev ?kit)\b"
 )
 _FORM = re.compile(r"\b(?:\d+ ?gi?b|sxm\d?|pcie|nvl\d*|hbm\d\w?|fhhl|dgxs|oem|desktop)\b")
 
@@ -60,7 +60,8 @@ def product(text: str) -> tuple[Product, ...]:
         InputError: no product has a name like this; offers the nearest names.
     """
     lookup = _lookup()
-    for key in _keys(text):
+    # What stands in brackets tells few products apart: "GTX 1080 Ti (Pascal)".
+    for key in (*_keys(text), *_keys(re.sub(r"\(.*?\)", "", text))):
         if rows := lookup.products.get(key):
             return rows
     near = get_close_matches(_short(text), lookup.spellings, n=4)

@@ -36,6 +36,7 @@ TABLES: dict[str, Table] = {
     "repositories": Table(model.Repository, ("kind", "name")),
     "torch_pairs": Table(model.TorchPair, ("torch",)),
     "injections": Table(model.Injection, ("access", "platform", "engine_since", "toolkit_since")),
+    "situations": Table(model.Situation, ("what",)),
     "products": Table(model.Product, ("name",)),
     "dies": Table(model.Die, ("die",)),
     "engines": Table(reference.EngineFeature, ("engine", "feature")),

@@ -58,6 +58,15 @@ ONE = [
     ("AGX Orin", "Jetson AGX Orin", "8.7"),
     ("Jetson AGX Thor", "Jetson T5000", "11.0"),
     ("Jetson TX2", "Jetson TX2", "6.2"),
+    ("RTX 3050 A", "GeForce RTX 3050 A Laptop GPU", "8.9"),
+    ("RTX 4070 laptop", "GeForce RTX 4070 Laptop GPU", "8.9"),
+    ("RTX PRO 4000", "RTX PRO 4000 Blackwell", "12.0"),
+    ("RTX PRO 6000 Blackwell Max-Q", "RTX PRO 6000 Blackwell Max-Q Workstation Edition", "12.0"),
+    ("Jetson AGX Thor Developer Kit", "Jetson T5000", "11.0"),
+    ("Jetson Orin Nano Super", "Jetson Orin Nano", "8.7"),
+    ("Grace Hopper", "GH200", "9.0"),
+    ("GTX 1080 Ti (Pascal)", "GeForce GTX 1080 Ti", "6.1"),
+    ("CMP 170HX", "CMP 170HX", "8.0"),
 ]
 
 
@@ -72,7 +81,10 @@ def test_a_name_finds_its_product(text: str, name: str, cc: str) -> None:
     ("text", "can_be"),
     [
         ("GT 1030", ("3.0", "6.1")),
-        ("GeForce GT 730", ("3.0", "3.5")),
+        ("GeForce GT 730", ("2.1", "3.0", "3.5")),
+        ("GT 710", ("2.1", "3.5")),
+        ("GT 640 OEM", ("2.1", "3.0")),
+        ("GT 630", ("2.1", "3.0", "3.5")),
         ("GTX 860M", ("3.0", "5.0")),
         ("Titan X", ("5.2", "6.1")),
         ("RTX 6000", ("7.5", "8.9")),
@@ -162,6 +174,7 @@ def test_brand_as_the_driver_says_it(text: str, brand: str, forward: bool | None
         ("10DE:2335", "GH100", "9.0"),
         ("0x10de:0x2b85", "GB202", "12.0"),
         ("1eb8", "TU104", "7.5"),
+        ("10de:0f02", "GF108", "2.1"),
     ],
 )
 def test_a_pci_id_tells_the_die(pci_id: str, die: str, cc: str) -> None:
@@ -200,7 +213,7 @@ def test_a_capability_in_every_spelling(text: str, cc: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "near"),
-    [("99", "9.0, 10.0"), ("6.3", "6.2, 7.0"), ("sm_62x", "6.2"), ("1", "3.0"), ("abc", "12.1")],
+    [("99", "9.0, 10.0"), ("6.3", "6.2, 7.0"), ("sm_62x", "6.2"), ("1", "2.0"), ("abc", "12.1")],
 )
 def test_an_unknown_capability_names_the_nearest(text: str, near: str) -> None:
     with pytest.raises(InputError) as e:

@@ -102,7 +102,8 @@ def test_every_row_loads_with_source_and_status() -> None:
 
 def test_every_source_is_used() -> None:
     matrices = compile_matrices(folder("matrices"))
-    tables = (getattr(matrices.matrices, t, ()) or getattr(matrices.names, t, ()) for t in TABLES)
+    parts = (matrices.matrices, matrices.names, matrices.reference)
+    tables = (getattr(part, name, ()) for part in parts for name in TABLES)
     used = {s for rows in tables for row in rows if isinstance(row, Row) for s in row.source}
     assert used == {source.id for source in matrices.matrices.sources}
 

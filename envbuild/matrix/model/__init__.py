@@ -4,7 +4,7 @@ Versions are text as the vendor writes them. Targets are written without ``sm_``
 ``90a``, ``120f``. ``cc`` is always ``major.minor``.
 """
 
-from envbuild.matrix.model.access import Injection
+from envbuild.matrix.model.access import Injection, Situation
 from envbuild.matrix.model.base import Arch, Row, Source, Status
 from envbuild.matrix.model.bases import (
     ImageTag,
@@ -58,6 +58,7 @@ __all__ = [
     "Product",
     "Repository",
     "Row",
+    "Situation",
     "Source",
     "Status",
     "Toolkit",
@@ -94,6 +95,7 @@ class Matrices(Value):
     repositories: tuple[Repository, ...] = ()
     torch_pairs: tuple[TorchPair, ...] = ()
     injections: tuple[Injection, ...] = ()
+    situations: tuple[Situation, ...] = ()
 
 
 class Names(Value):

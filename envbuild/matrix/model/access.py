@@ -31,3 +31,17 @@ class Injection(Row):
     compat: Literal["never", "newer-branch", "listed-branch"] = "never"
     listed_from: str | None = None
     outdated: bool = False
+
+
+class Situation(Row):
+    """What holds where a GPU is not simply a card in a machine, `access.yaml`.
+
+    Attributes:
+        what: ``mig``, ``vgpu``, ``container-toolkit``.
+        least: lowest release that will do, where the fact has one.
+        says: the fact, for people.
+    """
+
+    what: str
+    least: str | None = None
+    says: str

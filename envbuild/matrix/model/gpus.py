@@ -22,6 +22,7 @@ class Capability(Row):
         wsl: what the vendor says of it inside WSL 2.
         last_toolkit: its last toolkit, where that is older than these matrices.
         no_tensor_cores: products of this cc that lack the tensor cores its code assembles for.
+        profiler: what still reads its counters, in words; empty = the current Nsight Compute.
     """
 
     cc: str
@@ -38,6 +39,7 @@ class Capability(Row):
     wsl: Literal["yes", "unsupported", "no"] = "yes"
     last_toolkit: str | None = None
     no_tensor_cores: str = ""
+    profiler: str = ""
 
 
 class Feature(Row):
@@ -63,6 +65,8 @@ class Product(Row):
         cc: None where the name alone does not tell; then ``by_die`` does.
         by_die: (die, cc) pairs where one name is several chips.
         tensor_cores: None = follows from the cc.
+        first_driver: first mainline driver that lists it; ``open_from`` = the first whose open
+            modules do. Both are upper bounds.
         forward_compat: on the vendor's forward-compatibility list.
         cpu, module: where the product is narrower than its cc (Grace superchips).
     """
@@ -76,6 +80,7 @@ class Product(Row):
     pci_ids: tuple[str, ...] = ()
     tensor_cores: bool | None = None
     first_driver: str | None = None
+    open_from: str | None = None
     forward_compat: bool | None = None
     cpu: Arch | None = None
     module: Literal["open", "proprietary"] | None = None

@@ -11,7 +11,9 @@ class TorchBuild(Row):
         cuda: its CUDA, ``12.6``; None for a CPU-only build.
         targets: SASS in the wheel; ``ptx`` its PTX targets.
         python: PEP 440 range; ``pythons`` the interpreters that have a wheel, where known.
-        glibc: oldest C library that its wheel tag promises to run on, ``2.28``.
+        glibc: oldest C library it runs on, ``2.28``: the larger of what the wheel's tag promises
+            and the newest symbol that its libraries ask for.
+        released: YYYY-MM-DD on which the wheel was uploaded, where known.
     """
 
     torch: str
@@ -25,6 +27,7 @@ class TorchBuild(Row):
     python: str = ""
     pythons: tuple[str, ...] = ()
     glibc: str | None = None
+    released: str | None = None
 
 
 class TorchPair(Row):
@@ -49,16 +52,20 @@ class PackageRule(Row):
         name: as people ask for it; ``requirement`` what is installed for a CUDA major.
         cc_min, cc_max: compute capabilities it serves.
         cuda_min, cuda_max: toolkits it serves (prefix comparison).
+        version_min, version_max: first and last version under this requirement, None = open.
         needs_jit: it emits PTX that the driver must compile.
         needs_compiler: it calls a C compiler at run time.
         pythons: interpreters that ``version`` has wheels for, where known.
-        glibc: oldest C library that those wheels run on, ``2.28``.
+        glibc: oldest C library that those wheels run on, as for torch.
+        cudnn: it brings a cuDNN, of any version that pip finds.
     """
 
     name: str
     requirement: str
     cuda_major: int
     version: str | None = None
+    version_min: str | None = None
+    version_max: str | None = None
     cc_min: str | None = None
     cc_max: str | None = None
     cuda_min: str | None = None
@@ -67,6 +74,7 @@ class PackageRule(Row):
     needs_compiler: bool = False
     pythons: tuple[str, ...] = ()
     glibc: str | None = None
+    cudnn: bool = False
     extra: tuple[str, ...] = ()
 
 
