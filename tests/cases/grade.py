@@ -1,9 +1,10 @@
-"""How the `plan` expectations of open.yaml are read and graded; its header is the rule book."""
+"""How the expectations of open.yaml are read and graded; its header is the rule book."""
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import yaml
@@ -11,6 +12,11 @@ import yaml
 from envbuild.planner import ranges
 
 FILE = Path(__file__).with_name("open.yaml")
+# A line that warns against a thing, or takes it away, does not tell anybody to use it.
+_WARNS = re.compile(
+    r"\b(?:not|never|no|avoid|instead|without|remove[sd]?|purge[sd]?|drop(?:s|ped)?|rm)\b|n't\b",
+    re.IGNORECASE,
+)
 
 
 class Case(NamedTuple):
@@ -22,14 +28,22 @@ class Case(NamedTuple):
     want: dict[str, Any]
 
 
+class Answer(NamedTuple):
+    """What a command gave: the plan, its exit code, and the files that were written, by path."""
+
+    plan: dict[str, Any]
+    code: int
+    files: Mapping[str, str] = MappingProxyType({})
+
+
 def cases(*commands: str) -> list[Case]:
-    """Expectations of these commands, in the order of the file."""
+    """Expectations of these commands, in the order of the file; no command = all of them."""
     records = yaml.safe_load(FILE.read_text())
     return [
         Case(f"{record['id']}.{i}", expect["command"], expect["given"], expect["want"])
         for record in records
         for i, expect in enumerate(record["expect"])
-        if expect["command"] in commands
+        if not commands or expect["command"] in commands
     ]
 
 
@@ -63,54 +77,113 @@ def version(have: str, want: str) -> bool:
     return ranges.numbers(have)[:width] == ranges.numbers(want)
 
 
-def grade(plan: dict[str, Any], code: int, want: dict[str, Any]) -> list[str]:
+def grade(answer: Answer, want: dict[str, Any]) -> list[str]:
     """What of ``want`` is not met, each as one line; empty = all is."""
-    return list(_grade(plan, code, want))
+    return list(_grade(answer, want))
 
 
-def _grade(plan: dict[str, Any], code: int, want: dict[str, Any]) -> Iterator[str]:
-    outcome = plan["outcome"]
-    if (outcome == "refuse") != (code == 3):
-        yield f"outcome {outcome} with exit {code}"
+def _grade(answer: Answer, want: dict[str, Any]) -> Iterator[str]:
+    outcome = answer.plan["outcome"]
+    if (outcome == "refuse") != (answer.code == 3):
+        yield f"outcome {outcome} with exit {answer.code}"
     wanted = want.get("outcome_in", [want["outcome"]] if "outcome" in want else None)
     met = {outcome, "ok"} if outcome == "warn" else {outcome}
     if wanted is not None and not met & set(wanted):
         yield f"outcome {outcome}, not {wanted}"
     for key, value in want.items():
-        if outcome == "refuse" and not key.startswith("says"):
-            continue
         if key in {"outcome", "outcome_in", "asserts"}:
             continue
+        # What a refusal tells to do is held against must_not, too.
+        if outcome == "refuse" and not key.startswith(("says", "must_not")):
+            continue
         if key == "any_of":
-            tries = [grade(plan, code, one) for one in value]
+            tries = [grade(answer, one) for one in value]
             if all(tries):
                 yield f"none of any_of: {tries}"
-        elif not _met(plan, key, value):
-            yield f"{key}: {value} against {_value(plan, key)!r}"
+        elif not _met(answer, key, value):
+            yield f"{key}: {value} against {_value(answer.plan, key)!r}"
 
 
-def _met(plan: dict[str, Any], key: str, value: Any) -> bool:  # noqa: ANN401 - YAML
-    everything = json.dumps(plan, ensure_ascii=False)
-    text = {"says_any": any, "says_all": all}
-    if key in text:
-        return text[key](says(everything, item) for item in value)
-    gencode = " ".join(plan["gencode"])
-    targets = set(re.findall(r"(?:sm|compute)_\w+", gencode))
-    if key == "gencode_includes":
-        return set(value) <= targets
-    if key == "gencode_includes_any":
-        return bool(set(value) & targets)
-    if key == "gencode_excludes":
-        return not set(value) & targets
-    if key == "packages_any":
-        return any(re.split(r"[\[<>=!~]", p)[0] in value for p in plan["packages"])
-    if key in {"must_not", "must_not_match"}:
-        told = " ".join(_told(plan))
-        hit: Callable[[str], bool] = lambda item: (  # noqa: E731
-            bool(re.search(item, told)) if key.endswith("match") else says(told, item)
-        )
-        return not any(hit(item) for item in value)
-    return _compare(plan, key, value)
+def _met(answer: Answer, key: str, value: Any) -> bool:  # noqa: ANN401 - YAML
+    known = _CHECKS.get(key)
+    return _compare(answer.plan, key, value) if known is None else known(answer, value)
+
+
+def _says(some: Callable[..., bool]) -> Callable[[Answer, Any], bool]:
+    return lambda answer, items: some(
+        says(json.dumps(answer.plan, ensure_ascii=False), item) for item in items
+    )
+
+
+def _targets(answer: Answer) -> set[str]:
+    return set(re.findall(r"(?:sm|compute)_\w+", " ".join(answer.plan["gencode"])))
+
+
+def _names(answer: Answer) -> set[str]:
+    return {re.split(r"[\[<>=!~]", package)[0] for package in answer.plan["packages"]}
+
+
+def _written(answer: Answer) -> str:
+    assert answer.files, "nothing was rendered"
+    return "\n".join(answer.files.values())
+
+
+def _instructions(answer: Answer) -> str:
+    lines = answer.files["Dockerfile"].splitlines()
+    return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+
+
+def _env(answer: Answer, wanted: dict[str, str], *, match: bool = False) -> bool:
+    """The variables of the devel stage, the default one, as the Dockerfile sets them."""
+    have = dict(re.findall(r'\b([A-Z][A-Z_0-9]*)="([^"]*)"', _instructions(answer)))
+    return all(
+        re.search(value, have.get(name, "")) is not None if match else have.get(name) == value
+        for name, value in wanted.items()
+    )
+
+
+def _not_told(answer: Answer, items: list[str], *, match: bool = False) -> bool:
+    hit: Callable[[str, str], bool] = lambda item, line: (  # noqa: E731
+        re.search(item, line) is not None if match else says(line, item)
+    )
+    told = [line for line in _told(answer) if not _WARNS.search(line)]
+    return not any(hit(item, line) for item in items for line in told)
+
+
+def _told(answer: Answer) -> Iterator[str]:
+    """What people are told to do or use: steps, commands, chosen values, files, a line each."""
+    plan = answer.plan
+    for finding in plan["findings"]:
+        for step in finding["steps"]:
+            yield " ".join([*step["argv"], step["text"], step["check"]])
+    for key in ("flags", "env", "run", "image", "packages", "apt", "gencode"):
+        yield json.dumps(plan[key])
+    for path, text in answer.files.items():
+        if path != "plan.json":
+            # An instruction that goes on is one line.
+            yield from text.replace("\\\n", " ").splitlines()
+
+
+_CHECKS: dict[str, Callable[[Answer, Any], bool]] = {
+    "says_any": _says(any),
+    "says_all": _says(all),
+    "gencode_includes": lambda answer, value: set(value) <= _targets(answer),
+    "gencode_includes_any": lambda answer, value: bool(set(value) & _targets(answer)),
+    "gencode_excludes": lambda answer, value: not set(value) & _targets(answer),
+    "packages_any": lambda answer, value: bool(set(value) & _names(answer)),
+    "packages_all": lambda answer, value: set(value) <= _names(answer),
+    "packages_none": lambda answer, value: not set(value) & _names(answer),
+    "contains": lambda answer, value: all(says(_written(answer), item) for item in value),
+    "contains_any": lambda answer, value: any(says(_written(answer), item) for item in value),
+    "contains_match": lambda answer, value: all(re.search(i, _written(answer)) for i in value),
+    "env": _env,
+    "env_match": lambda answer, value: _env(answer, value, match=True),
+    "dockerfile_not_match": lambda answer, value: (
+        not any(re.search(item, _instructions(answer)) for item in value)
+    ),
+    "must_not": _not_told,
+    "must_not_match": lambda answer, value: _not_told(answer, value, match=True),
+}
 
 
 def _compare(plan: dict[str, Any], key: str, value: Any) -> bool:  # noqa: ANN401 - YAML
@@ -130,6 +203,8 @@ def _compare(plan: dict[str, Any], key: str, value: Any) -> bool:  # noqa: ANN40
         return have in value or plain(have) in map(plain, value)
     if kind == "not":
         return plain(have) != plain(value)
+    if base == "platform":
+        return plain(value) in plain(have)
     return version(str(have), str(value)) if is_version else plain(have) == plain(value)
 
 
@@ -147,12 +222,3 @@ def _value(plan: dict[str, Any], key: str) -> Any:  # noqa: ANN401 - JSON
         "driver_min": max(drivers, key=ranges.numbers, default=None),
     }
     return table[base] if base in table else plan.get(base)
-
-
-def _told(plan: dict[str, Any]) -> Iterator[str]:
-    """What people are told to do or use: steps, commands, chosen values."""
-    for finding in plan["findings"]:
-        for step in finding["steps"]:
-            yield " ".join([*step["argv"], step["text"], step["check"]])
-    for key in ("flags", "env", "run", "image", "packages", "apt", "gencode"):
-        yield json.dumps(plan[key])
