@@ -4,6 +4,7 @@ Nothing of it is imported or unpacked. It may be anything: sizes are bounded bef
 """
 
 import contextlib
+import errno
 import re
 import zipfile
 import zlib
@@ -21,6 +22,8 @@ from envbuild.values.codec import Value
 _MOST_TEXT = 4 << 20
 _MOST_LIBRARIES = 16 << 30
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")
+# What `zipfile` raises for archives that are cut, damaged, encrypted or of unknown compression.
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
 _CUDA = re.compile(r"""(?:^cuda\b[^=\n]*=|'cuda_version',) *'(\d+\.\d+)""", re.MULTILINE)
 _LEGACY = {"manylinux1": 5, "manylinux2010": 12, "manylinux2014": 17}
 
@@ -97,8 +100,13 @@ def opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(wheel) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as e:
+    except _BROKEN as e:
         what = f"{wheel.name} is no whole wheel: {e}"
+        raise Unreadable(what) from e
+    except OSError as e:
+        if e.errno != errno.EINVAL:  # a directory that points before the file's start
+            raise
+        what = f"{wheel.name} is no whole wheel: it points outside itself"
         raise Unreadable(what) from e
 
 

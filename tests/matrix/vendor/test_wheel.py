@@ -1,5 +1,6 @@
 """Wheels as zip files: what they say is read, and no wheel can make the reader fall over."""
 
+import random
 import struct
 import zipfile
 from pathlib import Path
@@ -123,6 +124,23 @@ def test_a_cut_or_damaged_wheel_is_refused(tmp_path: Path) -> None:
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
         with pytest.raises(Unreadable):
             wheel.read(path)
+
+
+def test_no_damage_is_a_traceback(tmp_path: Path) -> None:
+    dice = random.Random(5)  # noqa: S311 - not for secrets
+    path = made.wheel(tmp_path, NAME, {"torch/lib/libtorch_cuda.so": made.code(range(75, 90))})
+    whole = path.read_bytes()
+    refused = 0
+    for _ in range(3000):
+        content = bytearray(whole)
+        for _ in range(dice.choice([1, 2, 5])):
+            content[dice.randrange(len(content))] = dice.randrange(256)
+        path.write_bytes(content)
+        try:
+            wheel.read(path)
+        except Unreadable:
+            refused += 1
+    assert refused > 2000  # the rest changed what nobody reads, a time or a comment
 
 
 def test_a_zip_that_is_no_wheel_is_refused(tmp_path: Path) -> None:
