@@ -1,5 +1,6 @@
 """What a wheel's METADATA and the names of its siblings say: pins, and interpreters."""
 
+import contextlib
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -47,8 +48,23 @@ def pin(facts: WheelFacts, name: str, arch: str) -> str | None:
     raise Unmeasurable(what)
 
 
+def leaves_open(facts: WheelFacts, name: str) -> bool:
+    """Whether a wheel asks for another project, in any of its extras, without naming a version."""
+    return any(
+        re.fullmatch(name, canonicalize_name(one.name)) and "==" not in str(one.specifier)
+        for one in _requirements(facts)
+    )
+
+
+def _requirements(facts: WheelFacts) -> Iterable[Requirement]:
+    """All requirements; what cannot be read is passed over."""
+    for text in facts.requires:
+        with contextlib.suppress(InvalidRequirement):
+            yield Requirement(text)
+
+
 def _applying(facts: WheelFacts, arch: str) -> Iterable[Requirement]:
-    """The requirements that hold on Linux, without extras; what cannot be read is passed over."""
+    """The requirements that hold on Linux, without extras."""
     python = facts.interpreter or _ANY_PYTHON
     environment = {
         "extra": "",
@@ -61,13 +77,9 @@ def _applying(facts: WheelFacts, arch: str) -> Iterable[Requirement]:
         "python_version": python,
         "sys_platform": "linux",
     }
-    for text in facts.requires:
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
-        if requirement.marker is None or requirement.marker.evaluate(environment):
-            yield requirement
+    for one in _requirements(facts):
+        if one.marker is None or one.marker.evaluate(environment):
+            yield one
 
 
 def pythons(wheels: Iterable["Listed"], range_: str, known: Iterable[str]) -> tuple[str, ...]:

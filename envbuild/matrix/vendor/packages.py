@@ -33,7 +33,10 @@ def _parts(row: PackageRule, index: Index) -> list[Part]:
 
 def _measured(row: PackageRule, facts: Sequence[WheelFacts]) -> Mapping[str, object]:
     libraries = [library for one in facts for library in one.libraries]
-    values: dict[str, object] = {"glibc": reach.glibc(facts)}
+    values: dict[str, object] = {
+        "glibc": reach.glibc(facts),
+        "cudnn": any(metadata.leaves_open(one, r"nvidia-cudnn-cu\d+") for one in facts),
+    }
     least = reach.floor(libraries)
     if least and row.cc_min:
         # A vendor may promise less than its code reaches; it may not promise more.
@@ -49,7 +52,13 @@ def _remark(row: PackageRule, facts: Sequence[WheelFacts]) -> str:
 
 
 def _listed(row: PackageRule, facts: Sequence[WheelFacts], index: Index) -> Mapping[str, object]:
-    values: dict[str, object] = {"version": _newest(row, index, load().date)}
+    taken = _versions(row, index, load().date)
+    values: dict[str, object] = {"version": taken[-1] if taken else None}
+    # The ends of a requirement's range are compared where the row states them.
+    if taken and row.version_min:
+        values["version_min"] = taken[0]
+    if taken and row.version_max:
+        values["version_max"] = taken[-1]
     takes = known_pythons()
     for project, one in zip(_projects(row), facts, strict=True):
         wheels = [
@@ -61,21 +70,21 @@ def _listed(row: PackageRule, facts: Sequence[WheelFacts], index: Index) -> Mapp
     return values | ({"pythons": takes} if row.pythons else {})
 
 
-def _newest(row: PackageRule, index: Index, day: str) -> str | None:
-    """The newest final release that the requirement takes, as of a day (YYYY-MM-DD)."""
+def _versions(row: PackageRule, index: Index, day: str) -> list[str]:
+    """The final releases that the requirement takes, oldest first, as of a day (YYYY-MM-DD)."""
     requirement = Requirement(row.requirement)
-    versions = [
+    versions = {
         wheel.version
         for wheel in index.releases(canonicalize_name(requirement.name))
         if requirement.specifier.contains(wheel.version) and wheel.uploaded <= day
-    ]
-    return str(max(versions)) if versions else None
+    }
+    return [str(version) for version in sorted(versions)]
 
 
 def _unknown(matrices: Matrices, index: Index) -> Iterable[Row]:
     """The rows of packages that have a newer release, with it."""
     for row in matrices.packages:
-        newest = _newest(row, index, "9999")
+        newest = next(reversed(_versions(row, index, "9999")), None)
         if newest and row.version and Version(newest) > Version(row.version):
             yield row.__class__(
                 name=row.name,
@@ -90,7 +99,7 @@ def _unknown(matrices: Matrices, index: Index) -> Iterable[Row]:
 PACKAGES = Measurer(
     table="packages",
     group="frameworks",
-    fields=("version", "pythons", "glibc", "cc_min"),
+    fields=("version", "version_min", "version_max", "pythons", "glibc", "cc_min", "cudnn"),
     parts=_parts,
     measured=_measured,
     remark=_remark,
@@ -98,20 +107,26 @@ PACKAGES = Measurer(
     unknown=_unknown,
 )
 
-_CUDNN = "nvidia-cudnn-cu12"  # the only one with releases on both sides of the floor
+_CUDNN = ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13")
 
 
 def _cudnn_parts(row: CudnnFloor, index: Index) -> list[Part]:
-    """The last release before the floor, the first with it, and the newest."""
+    """The last release before the floor, the first with it, and the last before the next floor.
+
+    All of one CUDA major, the oldest that has them: with it the toolkit's own floor is the lowest.
+    """
     start = Version(row.cudnn_from)
-    versions = sorted({wheel.version for wheel in index.releases(_CUDNN)})
-    before = [version for version in versions if version < start]
-    after = [version for version in versions if version >= start]
-    if not before or not after:
-        what = f"the index does not list {_CUDNN} on both sides of {row.cudnn_from}"
-        raise Unreachable(what)
-    wanted = dict.fromkeys((before[-1], after[0], after[-1]))
-    return [Part(index.one(_CUDNN, str(version)), WHEEL) for version in wanted]
+    floors = (Version(one.cudnn_from) for one in load().cudnn)
+    end = min((one for one in floors if one > start), default=None)
+    for project in _CUDNN:
+        versions = sorted({wheel.version for wheel in index.releases(project)})
+        before = [one for one in versions if one < start]
+        after = [one for one in versions if start <= one and (end is None or one < end)]
+        if before and after:
+            wanted = dict.fromkeys((before[-1], after[0], after[-1]))
+            return [Part(index.one(project, str(version)), WHEEL) for version in wanted]
+    what = f"the index lists no cuDNN on both sides of {row.cudnn_from}"
+    raise Unreachable(what)
 
 
 def _cudnn(row: CudnnFloor, facts: Sequence[WheelFacts]) -> Mapping[str, object]:

@@ -22,7 +22,7 @@ from envbuild.matrix.vendor.model import Judged, Unreadable
 from envbuild.matrix.vendor.triton import TritonFacts
 from envbuild.matrix.vendor.verify import Bench, measure
 from envbuild.matrix.vendor.wheel import WheelFacts, glibc_of
-from envbuild.values.codec import Value, dump
+from envbuild.values.codec import Value, dump, replace
 from tests.matrix.vendor import made
 
 DAY = "2026-10-28T10:00:00.000000Z"
@@ -142,8 +142,6 @@ def test_a_torch_that_is_as_its_row_says(bed: Bed) -> None:
     ],
 )
 def test_every_wrong_field_of_a_torch_is_a_difference(field: str, wrong: object, bed: Bed) -> None:
-    from envbuild.values.codec import replace
-
     bed.add("torch", TORCH, READ)
     judged = bed.judge("torch", replace(ROW, **{field: wrong}))
     assert judged.verdict == "differs"
@@ -169,8 +167,6 @@ def test_cuda_without_device_code_is_not_measured(bed: Bed) -> None:
 
 
 def test_a_build_of_another_index_is_not_reachable(bed: Bed) -> None:
-    from envbuild.values.codec import replace
-
     bed.add("torch", TORCH, READ)
     judged = bed.judge("torch", replace(ROW, index="cu132"))
     assert judged.verdict == "not reachable"
@@ -178,8 +174,6 @@ def test_a_build_of_another_index_is_not_reachable(bed: Bed) -> None:
 
 
 def test_a_build_of_the_index_that_is_asked(tmp_path: Path) -> None:
-    from envbuild.values.codec import replace
-
     url = next(one.url for one in load().torch_indexes if one.index == "cu132")
     bed = Bed(tmp_path, f"{url}/")
     file = TORCH.replace("2.15.0", "2.15.0+cu132")
@@ -332,25 +326,45 @@ def test_the_version_of_a_package_is_the_newest_of_the_matrices_day(bed: Bed) ->
     assert bed.judge("packages", cupy(version=None)).verdict == "cannot be measured"
 
 
+def test_the_range_of_a_requirement_is_what_the_index_has(bed: Bed) -> None:
+    for version in ("9.10.2.21", "8.5.0.96", "9.12.0.46"):
+        file = f"nvidia_cudnn_cu12-{version}-py3-none-manylinux_2_27_x86_64.whl"
+        bed.add("nvidia-cudnn-cu12", file, facts(file))
+    row = PackageRule(
+        name="cudnn", requirement="nvidia-cudnn-cu12<9.11", cuda_major=12, version="9.10.2.21",
+        version_min="8.5.0.96", version_max="9.10.2.21", glibc="2.27", source=(), status="sourced",
+    )  # fmt: skip
+    assert bed.judge("packages", row).verdict == "agrees"
+    wrong = replace(row, version_min="8.8.0.121", version_max="9.11")
+    assert differences(bed.judge("packages", wrong)) == {
+        "version_min": "8.5.0.96",
+        "version_max": "9.10.2.21",
+    }
+
+
 def test_the_code_of_jax_lies_in_its_plugins(bed: Bed) -> None:
     """As jax 0.12.0.1 is: the plugin has interpreters, the pjrt wheel the code."""
     jax = "jax-0.12.0.1-py3-none-any.whl"
     plugin = "jax_cuda12_plugin-0.12.0.1-cp312-cp312-manylinux_2_27_x86_64.whl"
     pjrt = "jax_cuda12_pjrt-0.12.0.1-py3-none-manylinux_2_27_x86_64.whl"
     bed.add("jax", jax, facts(jax, python=">=3.12"))
-    bed.add("jax-cuda12-plugin", plugin, facts(plugin, python=">=3.12"))
+    asks = "nvidia-cudnn-cu12<10.0,>=9.10.2.21; extra == 'with-cuda'"
+    bed.add("jax-cuda12-plugin", plugin, facts(plugin, python=">=3.12", requires=(asks,)))
     code = library("jax_plugins/xla_cuda12/xla_cuda_plugin.so", {"50": 52, "60": 52}, {"120": 52})
     bed.add("jax-cuda12-pjrt", pjrt, facts(pjrt, code, python=">=3.12"))
     row = PackageRule(
         name="jax", requirement="jax[cuda12]", cuda_major=12, version="0.12.0.1", cc_min="5.2",
-        pythons=("3.12",), glibc="2.28", source=(), status="measured",
+        pythons=("3.12",), glibc="2.28", cudnn=True, source=(), status="measured",
     )  # fmt: skip
     judged = bed.judge("packages", row)
     assert judged.verdict == "agrees", judged.differences
     assert judged.read == (jax, plugin, pjrt)
+    assert differences(bed.judge("packages", replace(row, cudnn=False))) == {"cudnn": "True"}
 
 
 def _cudnn(bed: Bed, version: str, ops: dict[str, int], engines: dict[str, int]) -> None:
+    for major in (11, 12, 13):
+        bed.pages.setdefault(f"nvidia-cudnn-cu{major}", [])
     file = f"nvidia_cudnn_cu12-{version}-py3-none-manylinux_2_27_x86_64.whl"
     libraries = library("libcudnn_ops.so.9", ops), library("libcudnn_engines.so.9", engines)
     bed.add("nvidia-cudnn-cu12", file, facts(file, *libraries))
@@ -371,6 +385,20 @@ def test_where_cudnn_loses_old_cards(bed: Bed) -> None:
     assert differences(bed.judge("cudnn", late)) == {"cudnn_from": "9.11.0.98"}
     none = CudnnFloor(cudnn_from="9.29", cc_min="7.5", source=(), status="sourced")
     assert bed.judge("cudnn", none).verdict == "not reachable"
+
+
+def test_a_floor_is_looked_for_where_both_sides_exist(bed: Bed) -> None:
+    """cuDNN 9.0 on the wheels of CUDA 11; on those of 12 nothing below 5.0 was ever there."""
+    for version, least in (("8.9.7.29", "35"), ("9.0.0.312", "50"), ("9.10.2.21", "50")):
+        file = f"nvidia_cudnn_cu11-{version}-py3-none-manylinux_2_27_x86_64.whl"
+        code = library("libcudnn_ops.so", {least: 9, "80": 9})
+        bed.add("nvidia-cudnn-cu11", file, facts(file, code))
+    _cudnn(bed, "8.9.7.29", {"50": 9}, {"50": 9})
+    _cudnn(bed, "9.0.0.312", {"50": 9}, {"50": 9})
+    row = CudnnFloor(cudnn_from="9.0", cc_min="5.0", source=(), status="sourced")
+    judged = bed.judge("cudnn", row)
+    assert judged.verdict == "agrees", judged
+    assert judged.why.startswith("8.9.7.29 from 3.5 on, 9.0.0.312 from 5.0 on")
 
 
 def test_every_measurer_names_fields_of_its_rows() -> None:
