@@ -1,5 +1,6 @@
 """Why there is no plan: the smallest conflict, and every smallest correction."""
 
+from collections.abc import Callable
 from itertools import combinations
 
 import msgspec
@@ -7,6 +8,8 @@ import msgspec
 from envbuild.planner.choose import feasible
 from envbuild.planner.table import Table
 from envbuild.planner.target import Part, Target, parts, without
+
+Parts = tuple[Part, ...]
 
 _ENOUGH = 20_000  # subsets looked at; ten wishes have 1,024
 
@@ -17,38 +20,79 @@ class Conflict(msgspec.Struct, frozen=True):
     Attributes:
         core: parts of which no plan meets all, while any fewer can be met.
         corrections: every smallest set of wishes without which there is a plan.
-        changes: facts of which another value would do; a fact is changed, never dropped.
-        mixed: where neither is enough by itself, wishes to drop and facts to change together.
+        changes: every smallest set of facts of which other values would do, the cards (some of
+            them on another image) apart from the rest; a fact is changed, never dropped.
+        mixed: every smallest set of wishes to drop and facts to change together, where nothing
+            smaller is enough.
     """
 
-    core: tuple[Part, ...]
-    corrections: tuple[tuple[Part, ...], ...]
-    changes: tuple[tuple[Part, ...], ...]
-    mixed: tuple[tuple[Part, ...], ...]
+    core: Parts
+    corrections: tuple[Parts, ...]
+    changes: tuple[Parts, ...]
+    mixed: tuple[Parts, ...]
 
 
 def conflict(table: Table, target: Target) -> Conflict:
     """Explain a target that has no plan."""
+
+    def cured(dropped: Parts) -> bool:
+        return feasible(table, without(target, dropped))
+
     every = parts(target)
     wishes = tuple(p for p in every if p.kind == "wish")
-    facts = tuple(p for p in every if p.kind == "fact")
-    # A part of a Jetson runs with an L4T alone, and who owns one card does not own another.
-    fixed = {"l4t"} if any(table.capability(cc).tegra for cc in target.cc) else set()
-    movable = tuple(p for p in facts if p.field not in fixed)
-    others = tuple(p for p in movable if p.field != "cards")
-    corrections = _smallest(table, target, wishes)
-    cards = tuple(p for p in movable if p.field == "cards")
-    fewer = [c for c in _smallest(table, target, cards) if len(c) < len(cards)]
-    changes = (*_smallest(table, target, others), *fewer)
+    facts = changeable(table, target)
+    cards = tuple(p for p in every if p.field == "cards")
+    corrections = smallest(wishes, cured)
+    fewer = tuple(c for c in smallest(cards, cured) if len(c) < len(cards))
+    changes = (*smallest(facts, cured), *fewer)
+    most = min(map(len, (*corrections, *changes)), default=len(every))
     return Conflict(
         core=_core(table, target, every),
         corrections=corrections,
         changes=changes,
-        mixed=() if corrections or changes else _smallest(table, target, (*wishes, *others)),
+        mixed=smallest((*wishes, *facts), cured, both=True, most=most),
     )
 
 
-def _core(table: Table, target: Target, every: tuple[Part, ...]) -> tuple[Part, ...]:
+def changeable(table: Table, target: Target) -> Parts:
+    """Facts that could be others; who owns one card does not own another.
+
+    A part of a Jetson runs with an L4T alone.
+    """
+    fixed = {"cards"}
+    if any(table.capability(cc).tegra for cc in target.cc):
+        fixed.add("l4t")
+    return tuple(p for p in parts(target) if p.kind == "fact" and p.field not in fixed)
+
+
+def smallest(
+    droppable: Parts, cured: Callable[[Parts], bool], *, both: bool = False, most: int | None = None
+) -> tuple[Parts, ...]:
+    """Every smallest set that cures when it is dropped.
+
+    Args:
+        droppable: what may be dropped or changed, in the order in which sets are shown.
+        cured: there is a plan without these.
+        both: only sets that hold a wish and a fact.
+        most: only sets of at most so many parts.
+    """
+    looked = 0
+    for size in range(1, (len(droppable) if most is None else most) + 1):
+        found: list[Parts] = []
+        for dropped in combinations(droppable, size):
+            if both and len({p.kind for p in dropped}) == 1:
+                continue
+            looked += 1
+            if looked > _ENOUGH:
+                return tuple(found)
+            if cured(dropped):
+                found.append(dropped)
+        if found:
+            return tuple(found)
+    return ()
+
+
+def _core(table: Table, target: Target, every: Parts) -> Parts:
     """The smallest set of parts that alone has no plan, by size, then in their order."""
     looked = 0
     for size in range(len(every) + 1):
@@ -61,7 +105,7 @@ def _core(table: Table, target: Target, every: tuple[Part, ...]) -> tuple[Part, 
     return every
 
 
-def _shrunk(table: Table, target: Target, every: tuple[Part, ...]) -> tuple[Part, ...]:
+def _shrunk(table: Table, target: Target, every: Parts) -> Parts:
     """A conflict from which nothing can be left out; for requests too long to try all sets."""
     kept = every
     for part in every:
@@ -71,22 +115,5 @@ def _shrunk(table: Table, target: Target, every: tuple[Part, ...]) -> tuple[Part
     return kept
 
 
-def _smallest(
-    table: Table, target: Target, droppable: tuple[Part, ...]
-) -> tuple[tuple[Part, ...], ...]:
-    looked = 0
-    for size in range(1, len(droppable) + 1):
-        found: list[tuple[Part, ...]] = []
-        for dropped in combinations(droppable, size):
-            looked += 1
-            if looked > _ENOUGH:
-                return tuple(found)
-            if feasible(table, without(target, dropped)):
-                found.append(dropped)
-        if found:
-            return tuple(found)
-    return ()
-
-
-def _others(every: tuple[Part, ...], kept: tuple[Part, ...]) -> tuple[Part, ...]:
+def _others(every: Parts, kept: Parts) -> Parts:
     return tuple(p for p in every if p not in kept)

@@ -45,3 +45,15 @@ def requests(draw: st.DrawFn, *, torch: bool | None = None) -> Request:
         toolkit_source=draw(maybe(SOURCES)),  # type: ignore[arg-type]
         driver=draw(maybe(DRIVERS)),
     )
+
+
+def wishes(request: Request) -> int:
+    """How many things are wished for; the toolkit source is a preference."""
+    named = (request.cuda, request.base_os, request.flavour, request.where == "host" or None)
+    listed = len(request.packages) + len(request.features)
+    return listed + sum(value is not None for value in named)
+
+
+def wishful() -> st.SearchStrategy[Request]:
+    """Requests with two wishes or more: most of them conflict."""
+    return requests().filter(lambda request: wishes(request) > 1)

@@ -1,5 +1,6 @@
 """Conflicts and corrections against brute force, and each correction against the planner."""
 
+import re
 from itertools import combinations
 from typing import Any
 
@@ -13,24 +14,34 @@ from envbuild.planner.conflict import conflict
 from envbuild.planner.plan import plan as make
 from envbuild.planner.resolve import resolve
 from envbuild.planner.target import Part, Target, parts, without
+from envbuild.values.codec import replace
 from envbuild.values.plan import Plan
 from envbuild.values.request import Request
 from tests.planner.ask import ask, table, target
-from tests.planner.requests import requests
+from tests.planner.requests import wishful
 from tests.planner.test_properties import many
 
+Parts = tuple[Part, ...]
 
-def _subsets(every: tuple[Part, ...]) -> list[tuple[Part, ...]]:
+
+def _subsets(every: Parts) -> list[Parts]:
     return [s for size in range(len(every) + 1) for s in combinations(every, size)]
 
 
-def _serves(asked: Target, kept: tuple[Part, ...]) -> bool:
+def _serves(asked: Target, kept: Parts) -> bool:
     dropped = tuple(p for p in parts(asked) if p not in kept)
     return feasible(table(), without(asked, dropped))
 
 
+def _cures(asked: Target, droppable: Parts) -> set[Parts]:
+    """By brute force: every subset that cures, of the smallest size."""
+    cures = [s for s in _subsets(droppable) if feasible(table(), without(asked, s))]
+    least = min(map(len, cures), default=0)
+    return {s for s in cures if len(s) == least}
+
+
 @many
-@given(requests())
+@given(wishful())
 def test_conflict_and_corrections_equal_brute_force(request: Request) -> None:
     asked = resolve(request, None, load())
     if feasible(table(), asked):
@@ -40,37 +51,49 @@ def test_conflict_and_corrections_equal_brute_force(request: Request) -> None:
     refused = [s for s in _subsets(every) if not _serves(asked, s)]
     assert made.core in refused
     assert len(made.core) == min(map(len, refused))
-    wishes = [p for p in every if p.kind == "wish"]
+    wishes = tuple(p for p in every if p.kind == "wish")
     jetson = any(table().capability(cc).tegra for cc in asked.cc)
-    facts = [p for p in every if p.kind == "fact" and not (jetson and p.field == "l4t")]
-    others = [p for p in facts if p.field != "cards"]
+    fixed = {"cards", "l4t"} if jetson else {"cards"}
+    facts = tuple(p for p in every if p.kind == "fact" and p.field not in fixed)
+    cards = tuple(p for p in every if p.field == "cards")
     assert set(made.corrections) == _cures(asked, wishes)
-    cards = [p for p in facts if p.field == "cards"]
     fewer = {cure for cure in _cures(asked, cards) if len(cure) < len(cards)}
-    assert set(made.changes) == _cures(asked, others) | fewer
-    if made.corrections or made.changes:
-        assert made.mixed == ()
-    else:
-        assert set(made.mixed) == _cures(asked, [*wishes, *others])
-
-
-def _cures(asked: Target, droppable: list[Part]) -> set[tuple[Part, ...]]:
-    cures = [s for s in _subsets(tuple(droppable)) if feasible(table(), without(asked, s))]
-    least = min(map(len, cures), default=0)
-    return {s for s in cures if len(s) == least}
+    assert set(made.changes) == _cures(asked, facts) | fewer
+    # What takes a wish and a fact is shown where nothing smaller is enough.
+    smaller = min(map(len, (*made.corrections, *made.changes)), default=len(every))
+    both = {s for s in _cures(asked, (*wishes, *facts)) if len({p.kind for p in s}) == 2}
+    assert set(made.mixed) == {s for s in both if len(s) <= smaller}
 
 
 @many
-@given(requests())
-def test_each_correction_works(request: Request) -> None:
+@given(wishful())
+def test_each_way_out_really_plans(request: Request) -> None:
     asked = resolve(request, None, load())
     plan = make(asked, load())
     assert isinstance(plan, Plan)
     if plan.outcome != "refuse":
         return
     for step in plan.findings[0].steps:
-        if step.argv and "--split" not in step.argv:
+        assert "dropp" not in step.why
+        if step.argv:
             assert run([*step.argv[1:], "--json"]) == 0, step.argv
+        elif found := re.search(r"driver ([\d.]+) or newer", step.text):
+            assert feasible(table(), resolve(replace(request, driver=found[1]), None, load()))
+
+
+@many
+@given(wishful())
+def test_a_correction_for_each_smallest_set_is_printed(request: Request) -> None:
+    asked = resolve(request, None, load())
+    plan = make(asked, load())
+    assert isinstance(plan, Plan)
+    if plan.outcome != "refuse":
+        return
+    whys = [step.why for step in plan.findings[0].steps]
+    clash = conflict(table(), asked)
+    for dropped in (*clash.corrections, *clash.mixed):
+        gone = [p.says for p in dropped if p.kind == "wish"]
+        assert any(all(f"without {says}" in why for says in gone) for why in whys)
 
 
 def test_a_fact_is_changed_and_a_wish_is_dropped() -> None:
