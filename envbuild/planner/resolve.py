@@ -15,7 +15,7 @@ from envbuild.values.plan import Provenance
 from envbuild.values.request import Request
 
 if TYPE_CHECKING:
-    from envbuild.matrix.model import JetsonRow
+    from envbuild.matrix.model import JetsonRow, Os
 
 _ARCHES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 _BESIDE = {"cc": "gpu", "platform": "l4t", "arch": "platform"}  # the other flag that gives a fact
@@ -70,6 +70,7 @@ class _Resolver:
         where = request.where or "image"
         base = words.system(request.base_os, table) if request.base_os is not None else None
         here = base or (host.os.id if host is not None else None)
+        own = _System(host, table.oses.get(base) if base and where == "host" else None)
         engines = _engines(host)
         return Target(
             cards=cards,
@@ -85,9 +86,9 @@ class _Resolver:
             arch=arch,
             platform=platform,
             l4t=l4t,
-            glibc=self._version("glibc", request.glibc, host.os.glibc if host else None),
-            gcc=self._version("gcc", request.gcc, _gcc(host)),
-            python=_python(host) if where == "host" else None,
+            glibc=self._version("glibc", request.glibc, own.glibc, own.origin),
+            gcc=self._version("gcc", request.gcc, own.gcc, own.origin),
+            python=own.python if where == "host" else None,
             host_os=here if where == "host" else None,
             where=where,
             flavour=request.flavour,
@@ -205,14 +206,30 @@ class _Resolver:
         own = not (self.request.cc or self.request.gpus)
         return here.version, level, here.module if own else None
 
-    def _version(self, fact: str, flag: str | None, here: str | None) -> str | None:
+    def _version(self, fact: str, flag: str | None, here: str | None, origin: str) -> str | None:
         if flag is not None:
             self._note(fact, words.version(flag, f"--{fact}"), "flag")
             return flag
         if here is not None:
             numbers(here)
-            self._note(fact, here, self.seen)
+            self._note(fact, here, origin or self.seen)
         return here
+
+
+class _System:
+    """C library, compiler and Python of this machine; a system that is named brings its own."""
+
+    def __init__(self, host: Host | None, named: "Os | None") -> None:
+        other = named is not None and (host is None or host.os.id != named.id)
+        self.origin = "base-os" if other else ""
+        if named is not None and other:
+            self.glibc = named.glibc
+            self.gcc = str(named.gcc) if named.gcc is not None else None
+            self.python = named.python
+        else:
+            self.glibc = host.os.glibc if host is not None else None
+            self.gcc = _gcc(host)
+            self.python = _python(host)
 
 
 def _limits(request: Request) -> None:

@@ -98,6 +98,15 @@ def test_extras_of_packages(typed: str, name: str) -> None:
     ] == [name]
 
 
+def test_a_named_system_brings_its_c_library_compiler_and_python() -> None:
+    made = target("8.6", base_os="ubuntu26.04", where="host")
+    assert (made.glibc, made.gcc, made.python) == ("2.43", "15", "3.14")
+    assert {p.fact: p.origin for p in made.provenance}["glibc"] == "base-os"
+    assert target("8.6", base_os="ubuntu26.04", where="host", glibc="2.39").glibc == "2.39"
+    assert target("8.6", base_os="ubuntu26.04").glibc is None
+    assert ask("6.1", base_os="ubuntu26.04", where="host").outcome == "refuse"
+
+
 def test_lists_at_commas_and_an_exact_build() -> None:
     asked = RequestFlags(gpu=["GTX 1080 Ti, RTX 5090"], torch="2.8.0+cu128").request()
     made = resolve(asked, None, load())
