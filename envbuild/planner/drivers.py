@@ -49,6 +49,13 @@ def first_toolkit(table: Table, row: Capability) -> Toolkit | None:
     return having[0] if having and having[0] is not oldest and not row.tegra else None
 
 
+def last_compiles(table: Table, row: Capability, cuda: str) -> bool:
+    """Some driver of this card compiles PTX of that toolkit: its last branch is at the level."""
+    last = branch(table, row.last_branch) if row.last_branch is not None else None
+    level = last.cuda if last is not None else None
+    return row.ptx_jit and (level is None or numbers(cuda) <= numbers(level))
+
+
 def name(row: Branch) -> str:
     """``R580 (580.173.02)``."""
     return f"R{row.branch}" + (f" ({row.newest})" if row.newest else "")

@@ -3,6 +3,7 @@
 import msgspec
 
 from envbuild.matrix.model import Capability, Toolkit
+from envbuild.planner import drivers
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import Table
 from envbuild.values.plan import Flags
@@ -78,7 +79,7 @@ def codes(
         target = real_target(table, toolkit, one, features)
         if target is not None:
             last = one == cc[-1]
-            made.append(Code(one, target, last and target.isdigit() and _jit(table, one)))
+            made.append(Code(one, target, last and target.isdigit() and _jit(table, one, toolkit)))
     return tuple(made)
 
 
@@ -86,13 +87,14 @@ def every_code(table: Table, toolkit: Toolkit) -> tuple[Code, ...]:
     """All plain targets of the toolkit (``--cc all``), PTX of the highest."""
     plain = sorted((t for t in toolkit.targets if t.isdigit()), key=int)
     return tuple(
-        Code(cc_of_target(t), t, t == plain[-1] and _jit(table, cc_of_target(t))) for t in plain
+        Code(cc_of_target(t), t, t == plain[-1] and _jit(table, cc_of_target(t), toolkit))
+        for t in plain
     )
 
 
-def _jit(table: Table, cc: str) -> bool:
+def _jit(table: Table, cc: str, toolkit: Toolkit) -> bool:
     row = table.capabilities.get(cc)
-    return row is None or row.ptx_jit
+    return row is None or drivers.last_compiles(table, row, toolkit.cuda)
 
 
 def gencode(made: tuple[Code, ...]) -> tuple[str, ...]:

@@ -31,8 +31,8 @@ from envbuild.values.request import Source
 SOURCES: tuple[Source, ...] = ("image", "wheels", "distro", "apt", "redist", "conda")
 """Order of preference: what a registry serves ready, then what builds without a network host."""
 
-RENDERED: tuple[Source, ...] = ("image", "wheels", "distro")
-"""Sources that a build context is written for."""
+PROVEN: tuple[Source, ...] = ("image", "wheels", "distro")
+"""Sources whose builds were run against what serves them, and not against stand-ins alone."""
 
 _KEEP = 20_000  # results; a process that sweeps all requests must not grow without end
 
@@ -43,6 +43,7 @@ _TABLE_OF: dict[str, str] = {
     "DistroToolkit": "distro",
     "Repository": "repositories",
     "Injection": "injections",
+    "Situation": "situations",
     "TorchBuild": "torch",
     "Capability": "capabilities",
     "Os": "oses",
@@ -292,9 +293,10 @@ def _repositories(matrices: Matrices, plain: list[Os]) -> Iterable[Place]:
         # On this machine a repository for one OS serves it, if it is that OS: see rules/platforms.
         image_oses = [o.id for o in plain if o.id in row.oses or not row.oses]
         wheres = [None] if row.platform else [*image_oses, None]
+        listed = {minor(r): r for r in sorted(row.releases, key=numbers)}
         for toolkit in matrices.toolkits:
             if _within(toolkit.cuda, row):
-                release = newest.get(toolkit.cuda, toolkit.cuda)
+                release = listed.get(toolkit.cuda) or newest.get(toolkit.cuda, toolkit.cuda)
                 for where in wheres:
                     yield Place(
                         toolkit.cuda, release, row.kind, where, "compiler", row.arches, row,

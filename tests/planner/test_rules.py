@@ -85,7 +85,7 @@ HARD: list[tuple[str, str, Q, Q]] = [
     ("tag-starts", "12.8.1 image", {"gpus": ("RTX 2080 Ti",), "cc": "", "driver": "550.54"}, {"gpus": ("T4",), "cc": "", "driver": "550.54"}),
     ("jit-on-driver", "12.5 image", {"cc": "8.6", "driver": "550.54.14"}, {"cc": "8.6", "driver": "555.42.02"}),
     ("source-asked-for", "12.9 image", {"toolkit_source": "apt"}, {"toolkit_source": "image"}),
-    ("source-rendered", "12.9 apt", {}, {"where": "host"}),
+    ("source-proven", "12.9 apt", {}, {"where": "host"}),
     ("plain-base", "12.6 image", {"packages": "torch"}, {"packages": "torch", "toolkit_source": "image"}),
     ("own-compiler", "12.4 distro debian13", {}, {"skip": "12.8 redist debian13"}),
     ("own-compiler", "13.3 wheels None", {"where": "host", "gcc": "16"}, {"where": "host", "gcc": "15.2"}),

@@ -1,6 +1,6 @@
 """What a good plan still has to say: why this one, what to watch, what can go wrong."""
 
-from envbuild.planner.notes import driver, host, packages, toolkit
+from envbuild.planner.notes import driver, host, machine, packages, toolkit
 from envbuild.planner.notes.base import Chosen
 from envbuild.values.finding import Finding
 
@@ -14,6 +14,10 @@ NOTES = (
     toolkit.ptx_left_out,
     toolkit.arch_specific,
     toolkit.jit_level,
+    machine.card_not_driven,
+    machine.name_note,
+    machine.partitioned,
+    machine.virtual,
     driver.last_branch,
     driver.branch_ended,
     driver.host_window,
@@ -22,6 +26,7 @@ NOTES = (
     host.repository,
     driver.wsl,
     driver.l4t,
+    machine.container_toolkit,
     packages.cudnn_floor,
     packages.package_level,
     packages.torch_compile,
@@ -30,6 +35,7 @@ NOTES = (
     toolkit.tensor_cores_by_die,
     toolkit.distro_driver,
     toolkit.one_prefix,
+    machine.profilers,
 )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from envbuild.matrix.model import DistroToolkit, JetsonRow, WheelToolkit
+from envbuild.planner import drivers
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.rules.torch import key
 from envbuild.planner.table import cite
@@ -98,10 +99,11 @@ def wheels_without_nvcc(chosen: Chosen) -> Iterator[Finding]:
 def ptx_left_out(chosen: Chosen) -> Iterator[Finding]:
     """PTX is left out where the last driver cannot compile it."""
     for row in chosen.capabilities:
-        if not row.ptx_jit and chosen.codes:
+        cuda = chosen.choice.place.cuda
+        if chosen.codes and not drivers.last_compiles(chosen.table, row, cuda):
             says = (
                 f"{row.arch} ({row.cc}) gets finished code only: R{row.last_branch}, its last "
-                f"driver, cannot compile the PTX of CUDA {chosen.choice.place.cuda}"
+                f"driver, cannot compile the PTX of CUDA {cuda}"
             )
             yield note("ptx-left-out", "info", says, cite(row, row.cc))
             return

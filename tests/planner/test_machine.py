@@ -1,0 +1,90 @@
+"""What a plan says of cards and of the machine: undriven cards, MIG, vGPU, old container toolkits."""
+
+from pathlib import Path
+
+import pytest
+
+from envbuild.planner.notes.machine import is_vgpu
+from envbuild.values.codec import load as read
+from envbuild.values.codec import replace
+from envbuild.values.host import Gpu, Host, Mig, Tool
+from tests.planner.ask import ask, ids
+
+HOSTS = Path(__file__).resolve().parents[1] / "hosts"
+
+
+def host(name: str) -> Host:
+    return read(Host, (HOSTS / f"{name}.json").read_bytes(), name)
+
+
+def says(plan_host: Host, id: str) -> list[str]:
+    return [f"{f.says}: {f.why}" for f in ask(host=plan_host).findings if f.id == id]
+
+
+def test_a_second_card_that_only_the_bus_shows_is_spoken_of() -> None:
+    """Made: the 5090's machine with a GTX 1080 Ti on its bus (open-gpu-kernel-modules#696)."""
+    here = host("rtx5090-gtx1080ti-open")
+    pascal = Gpu(name="NVIDIA GeForce GTX 1080 Ti", cc="6.1", pci_id="10de:1b06", source="pci")
+    driven = tuple(gpu for gpu in here.gpus if gpu.source != "pci")
+    both = replace(here, gpus=(*driven, pascal))
+    plan = ask(host=both)
+    assert plan.cc == ("12.0",)
+    (text,) = says(both, "card-not-driven")
+    assert "GTX 1080 Ti" in text
+    assert "needs the proprietary ones" in text
+    assert not says(replace(here, gpus=driven), "card-not-driven")
+    newer = replace(both, driver=replace(here.driver, version="590.48.01", module=None))  # type: ignore[type-var]
+    assert "R580 is its last driver branch" in says(newer, "card-not-driven")[0]
+    # A machine whose only cards are undriven is planned for them.
+    assert ask(host=replace(both, gpus=(pascal,), driver=None)).cc == ("6.1",)
+
+
+@pytest.mark.parametrize(
+    ("instances", "id"), [(("MIG-1", "MIG-2"), "mig"), ((), "mig-no-instance")]
+)
+def test_a_partitioned_card(instances: tuple[str, ...], id: str) -> None:
+    here = host("h200")
+    whole = here.gpus[0]
+    cut = replace(whole, mig=Mig(enabled=True, instances=instances))
+    found = ids(ask(host=replace(here, gpus=(cut,))))
+    assert {"mig", "mig-no-instance"} & found == {id}
+    assert not {"mig", "mig-no-instance"} & ids(ask(host=here))
+
+
+def test_a_slice_of_a_card_in_a_virtual_machine() -> None:
+    here = host("h200")
+    slice_ = replace(here.gpus[0], name="NVIDIA H200-18C")
+    assert "vgpu" in ids(ask(host=replace(here, gpus=(slice_,))), "watch")
+    assert "vgpu" not in ids(ask(host=here))
+    assert not is_vgpu("NVIDIA A100-SXM4-40GB")
+    assert is_vgpu("GRID T4-2B4")
+
+
+@pytest.mark.parametrize(("version", "old"), [("1.17.7", True), ("1.17.8", False), (None, False)])
+def test_a_container_toolkit_with_a_published_hole(version: str | None, *, old: bool) -> None:
+    tool = Tool(name="nvidia-container-toolkit", version=version) if version else None
+    here = replace(host("h200"), container_toolkit=tool)
+    assert ("container-toolkit-old" in ids(ask(host=here), "warn")) is old
+    assert "container-toolkit-old" not in ids(ask(host=here, where="host"))
+
+
+def test_a_name_that_lies_says_so() -> None:
+    assert "name-note" in ids(ask(gpus=("Quadro M4000M",)), "info")
+    assert "name-note" not in ids(ask(gpus=("GTX 1080 Ti",)))
+
+
+def test_cards_that_the_profilers_left() -> None:
+    assert "profilers" in ids(ask("6.1"), "info")
+    assert "profilers" not in ids(ask("9.0"))
+
+
+def test_a_known_machine_is_judged_by_its_own_way_in() -> None:
+    """CDI reads no requirement: the purge alone is enough there, and nothing is refused."""
+    here = host("rtx5090-docker-cdi")
+    old = replace(here, driver=replace(here.driver, version="570.124.06", cuda="12.8"))  # type: ignore[type-var]
+    plan = ask(host=old, cuda="12.9", toolkit_source="image")
+    assert "image-require" not in ids(plan)
+    assert "image-compat" in ids(plan, "info")
+    assert plan.layout.purge_compat
+    declared = ask("12.0", driver="570.124.06", cuda="12.9", toolkit_source="image")
+    assert "image-require" in ids(declared, "warn")
