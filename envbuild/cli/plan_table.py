@@ -29,7 +29,8 @@ def _plan(plan: Plan, *, explain: bool) -> Iterator[str]:
     else:
         yield f"{_outcome(plan.outcome)}  {clean(_title(plan))}"
         yield from _choices(plan)
-    yield from _why(plan, explain=explain)
+    if plan.outcome != "refuse" or explain:
+        yield from _why(plan, explain=explain)
     if plan.outcome != "refuse":
         yield from _findings(plan)
     yield _origin(plan)
@@ -153,7 +154,11 @@ def _why(plan: Plan, *, explain: bool) -> Iterator[str]:
     judged = [a for a in plan.alternatives if not a.way]
     chosen = [f for f in plan.findings if f.id == "toolkit-chosen"]
     if explain:
-        rows = [(a.cuda, f"{a.outcome:<6}  {a.why}", a.source) for a in judged]
+        reason = f"chosen: {chosen[0].why}" if chosen else "chosen"
+        rows = [
+            (a.cuda, f"{a.outcome:<6}  {reason if a.why == 'chosen' else a.why}", a.source)
+            for a in judged
+        ]
     else:
         above = []
         for a in judged:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from envbuild.matrix.model import JetsonRow
 from envbuild.planner import rules
 from envbuild.planner.choose import Choice, beside, builds, pairs
 from envbuild.planner.ranges import minor, numbers
@@ -12,6 +13,8 @@ from envbuild.planner.table import SOURCES, Table, bits, cite, lowest
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 from envbuild.values.plan import Alternative
+
+_KIND = (rules.platforms.right_side, rules.platforms.host_system, rules.torch.compiler_wanted)
 
 
 class Hard(msgspec.Struct, frozen=True):
@@ -77,12 +80,23 @@ def alternatives(table: Table, target: Target, choice: Choice | None) -> tuple[A
     return (*found, *(_other_ways(table, choice) if choice is not None else ()))
 
 
+def serving(table: Table, target: Target, cuda: str) -> int:
+    """Places of a toolkit that are of the kind asked for.
+
+    Images or this machine, with a compiler or beside a framework's wheels: what is of another
+    kind is no answer to the request, whatever else speaks against it.
+    """
+    mask = table.of_cuda.get(cuda, 0)
+    for rule in _KIND:
+        mask &= verdict(rule, table, target).mask
+    return mask
+
+
 def decided(table: Table, target: Target, cuda: str, judged: Hard) -> Finding | None:
     """The one finding that keeps a toolkit out, about the best of its places; None = it is in."""
-    mask = table.of_cuda.get(cuda, 0)
+    mask = serving(table, target, cuda)
     if not mask:
-        toolkit = table.toolkits[cuda]
-        return error("no-source", "no source of it is in these matrices", cite(toolkit, cuda))
+        return _elsewhere(table, target, cuda)
     if target.torch is None:
         return judged.decided(mask, bool)
     alive = builds(table, target)
@@ -95,6 +109,20 @@ def decided(table: Table, target: Target, cuda: str, judged: Hard) -> Finding | 
     if not left:
         return judged.decided(mask, serves)
     return None if serves(left) else _no_build(table, target, cuda, left)
+
+
+def _elsewhere(table: Table, target: Target, cuda: str) -> Finding | None:
+    """Why no place of a toolkit is of the kind asked for."""
+    toolkit, mask = table.toolkits[cuda], table.of_cuda.get(cuda, 0)
+    rows = [table.places[i].row for i in bits(mask)]
+    if not rows:
+        return error("no-source", "no source of it is in these matrices", cite(toolkit, cuda))
+    lines = [row.l4t for row in rows if isinstance(row, JetsonRow)]
+    if len(lines) == len(rows):
+        part = f"it is part of L4T {' and '.join(dict.fromkeys(lines))}, for Jetsons alone"
+        return error("jetson", part, cite(toolkit, cuda))
+    says = tuple(verdict(rule, table, target) for rule in _KIND)
+    return _hard(says, table.all_places).decided(mask, bool)
 
 
 def _no_build(table: Table, target: Target, cuda: str, places: int) -> Finding | None:
@@ -167,7 +195,9 @@ class _Lesser:
         mine = [self.table.builds[i] for i, _ in self.fitting if self.table.builds[i].cuda == cuda]
         if numbers(mine[0].torch) < numbers(build.torch):
             return f"works too, with torch {mine[0].torch}; {build.torch} is newer"
-        return f"works too, with torch {mine[0].torch} from {mine[0].index}; {build.index} is first"
+        return (
+            f"works too, with torch {mine[0].torch} from {mine[0].index}; {build.index} comes first"
+        )
 
 
 def _other_ways(table: Table, choice: Choice) -> Iterator[Alternative]:

@@ -2,7 +2,7 @@
 
 from envbuild.errors import NoPlanError
 from envbuild.planner.conflict import conflict
-from envbuild.planner.explain import decided, hard
+from envbuild.planner.explain import decided, hard, serving
 from envbuild.planner.rules.base import about, without_name
 from envbuild.planner.table import Table, bits
 from envbuild.planner.target import Part, Target, parts, without
@@ -41,41 +41,40 @@ def _says(core: tuple[Part, ...]) -> str:
 
 
 def _deciding(table: Table, target: Target, core: tuple[Part, ...]) -> tuple[Finding, ...]:
-    """What decided about the toolkits asked for; neighbours with one reason share a finding."""
+    """What decided about the toolkits asked for; those with one reason share a finding."""
     alone = without(target, tuple(p for p in parts(target) if p not in core))
-    asked = [c for c in reversed(table.toolkits) if _in_range(table, target, c)]
+    there = [c for c in table.toolkits if serving(table, target, c)] or list(table.toolkits)
+    asked = [c for c in there if _in_range(table, target, c)] or there
     by_core, by_all = hard(table, alone), hard(table, target)
-    runs: list[list[tuple[str, Finding]]] = []
-    for cuda in asked or list(reversed(table.toolkits)):
+    reasons: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
+    for cuda in reversed(asked):
         finding = decided(table, alone, cuda, by_core) or decided(table, target, cuda, by_all)
-        if finding is None:
-            continue
-        if runs and _reason(*runs[-1][-1]) == _reason(cuda, finding):
-            runs[-1].append((cuda, finding))
-        else:
-            runs.append([(cuda, finding)])
-    # A reason of each kind before the second of one: the reader sees every side of the conflict.
-    seen: dict[str, int] = {}
-    ranked = []
-    for run in runs:
-        kind = run[0][1].id
-        seen[kind] = seen.get(kind, 0) + 1
-        ranked.append((seen[kind], _merged(run)))
-    unique = dict.fromkeys(f for _, f in sorted(ranked, key=lambda pair: pair[0]))
-    return tuple(unique)[:4]
+        if finding is not None:
+            reason = finding.id, without_name(cuda, finding.says)
+            reasons.setdefault(reason, []).append((cuda, finding))
+    return tuple(_merged(same, asked) for same in reasons.values())
 
 
-def _reason(cuda: str, finding: Finding) -> tuple[str, str]:
-    return finding.id, without_name(cuda, finding.says)
-
-
-def _merged(run: list[tuple[str, Finding]]) -> Finding:
+def _merged(same: list[tuple[str, Finding]], asked: list[str]) -> Finding:
     """``CUDA 13.0-13.5: ...``; the row cited is the oldest toolkit's."""
-    newest, oldest = run[0], run[-1]
-    text = without_name(*(newest[0], newest[1].says))
-    if len(run) == 1 or text == newest[1].says:
-        return newest[1]
-    return replace(oldest[1], says=about(f"{oldest[0]}-{newest[0]}", text))
+    cuda, finding = same[-1]
+    text = without_name(cuda, finding.says)
+    if text == finding.says and len(same) == len(asked):
+        return finding
+    return replace(finding, says=about(_spans([c for c, _ in same], asked), text))
+
+
+def _spans(some: list[str], every: list[str]) -> str:
+    """``12.0, 12.2-12.3``: neighbours among all as spans, ascending."""
+    spans: list[list[str]] = []
+    for cuda in every:
+        if cuda not in some:
+            spans.append([])
+        elif spans and spans[-1]:
+            spans[-1].append(cuda)
+        else:
+            spans.append([cuda])
+    return ", ".join(s[0] if len(s) == 1 else f"{s[0]}-{s[-1]}" for s in spans if s)
 
 
 def _in_range(table: Table, target: Target, cuda: str) -> bool:
