@@ -4,7 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from envbuild.cli import request_file
 from envbuild.cli.app import run
 from envbuild.cli.options import RequestFlags
 from envbuild.cli.source import plan_from
@@ -172,6 +175,33 @@ def test_a_flag_that_was_typed_is_not_blamed_on_the_file(tmp_path: Path) -> None
     with pytest.raises(InputError) as error:
         plan_from(written(tmp_path, "cc: 9.0\ncuda: 12.6\n"), RequestFlags(cuda="banana"))
     assert error.value.what.startswith("--cuda 'banana'")
+
+
+PIECES = st.sampled_from(
+    'cc cuda with - [ ] { } , &a *a !!int << | > " ? --- ... # 9.0 ~'.split(" ")
+    + [": ", "\n", "\t", "  ", "'", "- ", "%YAML 9.9\n", "\ufeff", "\x85"]
+)
+
+
+def fault(path: Path) -> InputError | None:
+    try:
+        assert request_file.read(str(path)).lines
+    except InputError as e:
+        return e
+    return None
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(
+    st.one_of(st.binary(max_size=60), st.lists(PIECES, max_size=20).map("".join).map(str.encode))
+)
+def test_whatever_a_file_holds_is_a_request_or_one_clear_error(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "noise.yaml"
+    path.write_bytes(data)
+    error = fault(path)
+    assert error is None or (str(path) in error.what and error.fix)
 
 
 @pytest.mark.parametrize(
