@@ -15,7 +15,7 @@ def as_request(target: Target) -> Request:
         cc = ("all",)
     asked, _, arch = (request.platform or "").partition("/")
     # What a named system brings along follows from its name again.
-    here = target.on_host and not target.declared
+    seen = target.on_host and not target.declared
     platform = "wsl2" if target.windows else "jetson" if target.l4t is not None else None
     return replace(
         request,
@@ -32,8 +32,8 @@ def as_request(target: Target) -> Request:
         arch=target.arch if target.arch != "x86_64" or arch or request.arch else None,
         platform=platform or ("linux" if asked == "linux" else None),
         l4t=target.l4t if request.l4t is not None else None,
-        glibc=target.glibc if here or request.glibc is not None else None,
-        gcc=target.gcc if here or request.gcc is not None else None,
+        glibc=target.glibc if seen or (target.on_host and request.glibc) else None,
+        gcc=target.gcc if seen or (target.on_host and request.gcc) else None,
         where="host" if target.where == "host" else None,
         flavour=target.flavour,
         toolkit_source=target.source,
