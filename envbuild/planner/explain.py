@@ -9,6 +9,7 @@ from envbuild.planner import rules
 from envbuild.planner.choose import Choice, beside, builds, pairs
 from envbuild.planner.ranges import minor, numbers
 from envbuild.planner.rules.base import Verdict, error, verdict, without_name
+from envbuild.planner.rules.torch import system_of, unfit
 from envbuild.planner.table import SOURCES, Table, bits, cite, lowest
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
@@ -147,8 +148,8 @@ def _no_build(table: Table, target: Target, cuda: str, places: int) -> Finding |
     if finding is not None:
         return finding
     build = table.builds[lowest(mine & judged.before[-1])]
-    python = build.python or ", ".join(build.pythons)
-    says = f"torch {build.torch} needs Python {python}, which no base that is left has"
+    place = table.places[lowest(places)]
+    says = unfit(build, *system_of(table, target, place.os)) + f" ({place.os or 'this machine'})"
     return error("torch-python", says, cite(build, f"{build.torch}-{build.index}"))
 
 
