@@ -148,6 +148,14 @@ class NetFlags(PullFlags):
 
     apt_mirror: AptMirror = None
     index_url: IndexUrl = None
+    toolkit_mirror: Annotated[
+        Text,
+        typer.Option(
+            "--toolkit-mirror",
+            help="Address that serves the paths of the toolkit archive's host.",
+            envvar="ENVBUILD_TOOLKIT_MIRROR",
+        ),
+    ] = None
     network: Annotated[
         str,
         typer.Option(
