@@ -28,6 +28,47 @@ def about() -> None:
     """Ask the facts, check them against the vendors' packages, find new ones."""
 
 
+@group.command("show")
+@expand
+def show_(
+    *,
+    output: OutputFlags,
+    cc: Annotated[str, typer.Option("--cc", help="A card: 6.1, sm_61; narrows the others.")] = "",
+    gpu: Annotated[str, typer.Option("--gpu", help="A product, or a PCI id (10de:1b06).")] = "",
+    cuda: Annotated[str, typer.Option("--cuda", help="A toolkit: 12.9 or 12.9.1.")] = "",
+    torch: Annotated[str, typer.Option("--torch", help="A release: 2.14 or 2.14.1.")] = "",
+    driver: Annotated[str, typer.Option("--driver", help="A branch or release: 580.")] = "",
+    with_: Annotated[str, typer.Option("--with", help="A package: cupy, jax, cudnn ...")] = "",
+    base_os: Annotated[str, typer.Option("--base-os", help="A system: ubuntu24.04 ...")] = "",
+    l4t: Annotated[str, typer.Option("--l4t", help="A Jetson release: r36.4.")] = "",
+    engine: Annotated[str, typer.Option("--engine", help="docker, podman ...")] = "",
+    tool: Annotated[str, typer.Option("--tool", help="ncu, nvprof, cuda-gdb ...")] = "",
+    wsl: Annotated[bool, typer.Option("--wsl", help="What WSL 2 needs.")] = False,
+) -> int:
+    """Answer plain questions, each line with its source and status."""
+    from envbuild.matrix.show import Question, ask, text
+
+    question = Question(
+        cc=cc,
+        gpu=gpu,
+        cuda=cuda,
+        torch=torch,
+        driver=driver,
+        package=with_,
+        os=base_os,
+        l4t=l4t,
+        engine=engine,
+        tool=tool,
+        wsl=wsl,
+    )
+    answer = ask(question)
+    if output.json:
+        show.json(answer)
+    else:
+        show.result("\n".join(text(answer, show.paint)))
+    return 0
+
+
 @group.command("verify")
 @expand
 def verify(

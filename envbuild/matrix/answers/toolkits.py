@@ -1,0 +1,101 @@
+"""One toolkit: what it makes, with which compilers, where it is to be had."""
+
+from collections.abc import Iterator
+
+from envbuild.errors import InputError
+from envbuild.matrix.answers.cards import ordered_targets
+from envbuild.matrix.answers.common import capability, ordered, serving, words
+from envbuild.matrix.load import load
+from envbuild.matrix.model import Toolkit
+from envbuild.matrix.show import Line, line, span, unknown
+from envbuild.planner.ranges import minor, numbers
+
+
+def cuda(text: str, cc: str) -> Iterator[Line]:
+    """A minor release (``12.9``) or a patch release of it (``12.9.1``).
+
+    Raises:
+        InputError: no such toolkit; names the nearest.
+    """
+    rows = {row.cuda: row for row in load().toolkits}
+    try:
+        row = rows.get(minor(text.strip()))
+        numbers(text.strip())
+    except InputError:
+        row = None
+    if row is None:
+        raise unknown("--cuda", text, ordered(rows))
+    exact = text.strip() if text.count(".") > 1 else ""
+    if cc:
+        yield _known(row, cc)
+    yield from _itself(row)
+    yield from _images(row.cuda, exact)
+    yield from _packages(row.cuda, exact)
+    builds = [b for b in load().torch if b.cuda == row.cuda and (not cc or serving(b, cc))]
+    for index in dict.fromkeys(b.index for b in builds):
+        some = [b for b in builds if b.index == index]
+        releases = ordered(b.torch for b in some)
+        newest = next(b for b in some if b.torch == releases[-1])
+        says = f"{span(releases, releases)} from {index}"
+        yield line("torch", says, "torch", f"{newest.torch}-{index}", newest, note=False)
+
+
+def _known(row: Toolkit, cc: str) -> Line:
+    one = capability(cc)
+    names = [t for t in row.targets if t.rstrip("af") in {one.target, *one.aliases}]
+    if names:
+        says = f"assembles {' '.join(f'sm_{t}' for t in names)} for {one.arch}"
+    else:
+        low, high = ordered_targets(iter(row.targets))[0], ordered_targets(iter(row.targets))[-1]
+        says = f"has no target for {cc}: sm_{low} to sm_{high}"
+    return line("cc", says, "toolkits", row.cuda, row)
+
+
+def _itself(row: Toolkit) -> Iterator[Line]:
+    targets = " ".join(ordered_targets(iter(row.targets)))
+    yield line("targets", targets, "toolkits", row.cuda, row)
+    limits = [f"gcc up to {row.gcc_max}", row.clang_max and f"clang up to {row.clang_max}"]
+    yield line("compilers", words(limits), "toolkits", row.cuda, row)
+    shipped = [
+        f"{row.driver} shipped with it" if row.driver else "no driver of it is sourced",
+        f"Windows {row.driver_windows}" if row.driver_windows else "",
+        f"PTX ISA {row.ptx}" if row.ptx else "",
+    ]
+    yield line("driver", words(shipped), "toolkits", row.cuda, row)
+    for floor in load().floors:
+        if floor.major == numbers(row.cuda)[0]:
+            says = f"finished code runs from {floor.linux} on (minor-version compatibility)"
+            yield line("driver", says, "floors", str(floor.major), floor)
+    for clash in load().glibc_clashes:
+        if numbers(row.cuda) < numbers(clash.cuda_below):
+            says = f"its headers clash with glibc {clash.glibc_from} and newer ({clash.symbol})"
+            yield line("clash", says, "glibc_clashes", clash.glibc_from, clash)
+
+
+def _images(cuda: str, exact: str) -> Iterator[Line]:
+    for tag in load().images:
+        if minor(tag.cuda) == cuda and exact in {"", tag.cuda}:
+            cudnn = f"{tag.cudnn} {tag.cudnn_version or ''}".strip() if tag.cudnn else ""
+            state = "deleted or past its end of life" if tag.withdrawn else ""
+            says = words([f"{tag.cuda} {tag.os}: {' '.join(tag.flavours)}", cudnn, state])
+            yield line("images", says, "images", f"{tag.cuda}-{tag.os}", tag)
+
+
+def _packages(cuda: str, exact: str) -> Iterator[Line]:
+    for wheel in load().wheels:
+        if wheel.cuda == cuda and exact in {"", wheel.release}:
+            says = f"{wheel.release}, {'with' if wheel.nvcc else 'without'} nvcc"
+            yield line("wheels", says, "wheels", wheel.release, wheel)
+    for distro in load().distro:
+        if distro.cuda == cuda:
+            says = f"{distro.os}: {' '.join(distro.packages)} {distro.version}"
+            yield line("distro", says, "distro", f"{distro.os}-{cuda}", distro)
+    for repo in load().repositories:
+        low = repo.cuda_min is None or numbers(cuda) >= numbers(repo.cuda_min)
+        high = repo.cuda_max is None or numbers(cuda) <= numbers(repo.cuda_max)
+        if low and high:
+            yield line(repo.kind, f"{repo.name}: {repo.url or ''}", "repositories", repo.name, repo)
+    for jetson in load().jetson:
+        if jetson.cuda == cuda:
+            says = f"L4T {jetson.l4t} ({jetson.devices})"
+            yield line("jetson", says, "jetson", jetson.l4t, jetson)
