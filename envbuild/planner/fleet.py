@@ -1,95 +1,241 @@
-"""Several images: the fewest that cover every card, and which card takes which."""
+"""Several machines: the fewest images that cover them, and which machine takes which."""
 
+from collections.abc import Sequence
 from itertools import combinations
+
+import msgspec
 
 from envbuild.matrix.model import Matrices
 from envbuild.planner.cards import cpu_of
-from envbuild.planner.choose import feasible
+from envbuild.planner.choose import choose, feasible
+from envbuild.planner.join import join, own
+from envbuild.planner.needs import driver_needs
 from envbuild.planner.one import matrix_id, plan_one
+from envbuild.planner.ranges import numbers
 from envbuild.planner.resolve import resolve
-from envbuild.planner.spell import as_request
-from envbuild.planner.table import Table, table_of
-from envbuild.planner.target import Target
+from envbuild.planner.rules.base import some
+from envbuild.planner.share import Sharing
+from envbuild.planner.table import Place, Table, cite, table_of
+from envbuild.planner.target import Card, Target, parts
+from envbuild.planner.window import apart
 from envbuild.values.codec import replace
-from envbuild.values.finding import outcome
-from envbuild.values.plan import Fleet, FleetEntry
+from envbuild.values.finding import Finding, Step, outcome
+from envbuild.values.plan import DriverNeed, Fleet, FleetEntry, FleetNode
+from envbuild.values.request import Request
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A machine with a name, or ``count`` machines that are alike."""
+
+    name: str
+    target: Target
+    count: int = 1
+
+
+Kind = tuple[Target, list[Node]]
+"""Machines that no rule tells apart."""
 
 
 def fleet(target: Target, matrices: Matrices) -> Fleet:
-    """An exact minimum: no fewer images serve all the cards."""
+    """The fewest images for the cards of one request, each in a machine of its own."""
     table = table_of(matrices)
     one = replace(target, split=False)
-    # A card that has no plan by itself would make every cover fail: it keeps its own refusal.
-    alone = tuple(cc for cc in target.cc if not feasible(table, only(table, one, (cc,))))
-    rest = tuple(cc for cc in target.cc if cc not in alone)
-    groups = (*_cover(table, one, rest), *((cc,) for cc in alone)) if target.cc else ((),)
-    parts = [_own(only(table, one, group)) if group else one for group in groups]
+    nodes = [Node(card.name or card.cc, _with(table, one, (card,))) for card in target.cards]
+    return cover(nodes or [Node("", one)], matrices, split=True)
+
+
+def cover(nodes: Sequence[Node], matrices: Matrices, *, split: bool, strict: bool = False) -> Fleet:
+    """The fewest images for all nodes: an exact minimum.
+
+    Args:
+        nodes: machines; their wishes are the same.
+        matrices: the rows.
+        split: several images are allowed; without it, needing more than one is a refusal.
+        strict: a node that cannot exist is a refusal too, not only a warning.
+    """
+    table = table_of(matrices)
+    kinds = _kinds(nodes)
+    broken = [(kind, why) for kind in kinds if (why := _impossible(table, kind[0])) is not None]
+    whole = [kind for kind in kinds if all(kind is not one for one, _ in broken)]
+    alone = [kind for kind in whole if not feasible(table, kind[0])]
+    served = [kind for kind in whole if all(kind is not one for one in alone)]
+    groups = _groups(table, served)
+    findings = [_cannot_be(kind, why, strict=strict) for kind, why in broken]
+    if len(groups) > 1 and not split:
+        findings.insert(0, _several(table, served))
+        groups = []
+    made = [*groups, *([kind] for kind in alone)]
+    targets = [own(table, join([target for target, _ in group])) for group in made]
     entries = tuple(
-        FleetEntry(nodes=group, plan=plan_one(table, part))
-        for group, part in zip(groups, parts, strict=True)
+        FleetEntry(nodes=_names(group), plan=plan_one(table, target))
+        for group, target in zip(made, targets, strict=True)
     )
-    every = tuple(f for entry in entries for f in entry.plan.findings)
-    return Fleet(outcome=outcome(every), entries=entries, matrix=matrix_id(matrices))
+    told: dict[str, FleetNode] = {}
+    for number, (group, target) in enumerate(zip(made, targets, strict=True), 1):
+        choice = choose(table, target)
+        for kind in group:
+            need = _need(table, kind[0], choice.place) if choice is not None else DriverNeed()
+            told |= {node.name: _node(node, number, need) for node in kind[1]}
+    for kind, (reason, _) in broken:
+        told |= {node.name: _node(node, None, DriverNeed(), reason) for node in kind[1]}
+    every = (*(f for entry in entries for f in entry.plan.findings), *findings)
+    return Fleet(
+        outcome=outcome(every),
+        entries=entries,
+        findings=tuple(findings),
+        nodes=tuple(told.get(n.name) or _node(n, None, DriverNeed()) for n in nodes if n.name),
+        matrix=matrix_id(matrices),
+    )
 
 
 def only(table: Table, target: Target, cc: tuple[str, ...]) -> Target:
-    """The target for some of its cards; a machine that nobody described follows from its cards."""
-    part = replace(target, cards=tuple(card for card in target.cards if card.cc in cc))
+    """The target for the cards of some cc."""
+    return _with(table, target, tuple(card for card in target.cards if card.cc in cc))
+
+
+def _with(table: Table, target: Target, cards: tuple[Card, ...]) -> Target:
+    """For some of its cards; a machine that nobody described follows from its cards."""
+    part = replace(target, cards=cards)
     asked = target.request
     if not target.declared or asked.arch or asked.platform or asked.l4t:
         return part
     if {cpu_of(table, card) for card in part.cards} & {None, target.arch}:
         return part
+    cc = tuple(dict.fromkeys(card.cc for card in cards))
     named = replace(asked, cc=cc, gpus=(), split=False)
     other = resolve(named, None, table.matrices)
-    return replace(other, cards=part.cards, request=asked)
+    return replace(other, cards=cards, request=asked)
 
 
-def _own(target: Target) -> Target:
-    """With a request of its own, so that its plan says how to ask for it alone."""
-    return replace(target, request=as_request(target))
+def _kinds(nodes: Sequence[Node]) -> list[Kind]:
+    """Equal machines together, by their cards, then as they come."""
+    found: dict[Target, Kind] = {}
+    for node in nodes:
+        target = node.target
+        here = (target.glibc, target.gcc, target.python, target.host_os) if target.on_host else ()
+        facts = dict(zip(("glibc", "gcc", "python", "host_os"), here or (None,) * 4, strict=True))
+        key = replace(target, request=Request(), provenance=(), **facts)
+        found.setdefault(key, (target, []))[1].append(node)
+    return sorted(found.values(), key=lambda kind: [numbers(cc) for cc in kind[0].cc])
 
 
-def _cover(table: Table, target: Target, cc: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """The fewest groups that each have a plan: combinations of largest groups, smallest first."""
-    if not cc:
-        return ()
-    sets = _largest(table, target, cc)
-    for size in range(1, len(cc) + 1):
-        for chosen in combinations(sets, size):
-            if set().union(*chosen) == set(cc):
-                return _disjoint(chosen, cc)
-    return tuple((one,) for one in cc)
+def _groups(table: Table, kinds: list[Kind]) -> list[list[Kind]]:
+    """The machines of each image, oldest cards first; an image is for one architecture."""
+    nodes = {id(target): kind for kind in kinds for target in [kind[0]]}
+    classes: dict[object, list[Target]] = {}
+    for target, _ in kinds:
+        classes.setdefault(_class(target), []).append(target)
+    return [
+        [nodes[id(target)] for target in group]
+        for same in classes.values()
+        for group in Sharing(table, same).fewest()
+    ]
 
 
-def _largest(table: Table, target: Target, cc: tuple[str, ...]) -> tuple[frozenset[str], ...]:
-    """Sets of cards with a plan to which no further card can be added."""
-    found: set[frozenset[str]] = set()
-
-    def grow(inside: tuple[str, ...], left: tuple[str, ...]) -> None:
-        open_ = tuple(c for c in left if feasible(table, only(table, target, (*inside, c))))
-        if not open_:
-            found.add(frozenset(inside))
-            return
-        for i, c in enumerate(open_):
-            if not any({*inside, *open_[i:]} <= known for known in found):
-                grow((*inside, c), open_[i + 1 :])
-
-    grow((), cc)
-    maximal = [s for s in found if not any(s < other for other in found)]
-    return tuple(sorted(maximal, key=lambda s: sorted(cc.index(c) for c in s)))
+def _class(target: Target) -> object:
+    """What machines must have in common; a plan for a machine itself is for that system alone."""
+    if not target.on_host:
+        return target.arch
+    here = (target.host_os, target.glibc, target.gcc, target.python)
+    return target.arch, target.platform, target.l4t, here
 
 
-def _disjoint(
-    chosen: tuple[frozenset[str], ...], cc: tuple[str, ...]
-) -> tuple[tuple[str, ...], ...]:
-    """Each card in the newest group that can take it: an old card must not hold others back."""
-    groups: list[tuple[str, ...]] = []
-    placed: set[str] = set()
-    newest_first = sorted(chosen, key=lambda group: max(cc.index(c) for c in group), reverse=True)
-    for group in newest_first:
-        mine = tuple(c for c in cc if c in group and c not in placed)
-        placed |= set(mine)
-        if mine:
-            groups.append(mine)
-    return tuple(reversed(groups))
+def _impossible(table: Table, target: Target) -> tuple[str, str] | None:
+    """Why no such machine can work with all its cards, and the source."""
+    if target.l4t is not None:
+        return None
+    return apart(table, target.cards, windows=target.windows)
+
+
+def _cannot_be(kind: Kind, why: tuple[str, str], *, strict: bool) -> Finding:
+    reason, source = why
+    return Finding(
+        id="host-impossible",
+        severity="error" if strict else "warn",
+        says=f"{_some(kind)}: no single machine can drive all its cards: {reason}",
+        why="one driver, with one flavour of kernel modules, serves all cards of a machine",
+        steps=(Step(why="one of the cards is idle whatever is installed", text="move it"),),
+        source=source,
+    )
+
+
+def _several(table: Table, kinds: list[Kind]) -> Finding:
+    """One image was asked for: machines that cannot share it, and why."""
+    from envbuild.planner.refusal import deciding
+
+    pair = _conflict(table, kinds)
+    who = " and ".join(f"{_some(kind)} ({_facts(kind[0])})" for kind in pair)
+    joined = join([target for target, _ in pair])
+    reasons = deciding(table, joined, parts(joined))
+    if len({_class(target) for target, _ in pair}) > 1:
+        rows = [table.capability(target.cc[0]) for target, _ in pair if target.cc]
+        why, source = "an image is for one architecture", " · ".join(cite(r, r.cc) for r in rows)
+    else:
+        why = "; ".join(finding.says for finding in reasons)
+        source = " · ".join(dict.fromkeys(finding.source for finding in reasons))
+    several = "several images instead of one: --split says which node takes which"
+    return Finding(
+        id="conflict",
+        severity="error",
+        says=f"no one image serves {who}",
+        why=why,
+        steps=(Step(why=several, text="the same command with --split"),),
+        source=source,
+    )
+
+
+def _conflict(table: Table, kinds: list[Kind]) -> list[Kind]:
+    """The first two that cannot share an image, else the smallest set found by leaving out."""
+    for one, other in combinations(kinds, 2):
+        if _class(one[0]) != _class(other[0]):
+            return [one, other]
+    sharing = Sharing(table, [target for target, _ in kinds])
+    for i, j in combinations(range(len(kinds)), 2):
+        if not sharing.share(1 << i | 1 << j):
+            return [kinds[i], kinds[j]]
+    left = (1 << len(kinds)) - 1
+    for i in range(len(kinds)):
+        if not sharing.share(left & ~(1 << i)):
+            left &= ~(1 << i)
+    return [kind for i, kind in enumerate(kinds) if left >> i & 1]
+
+
+def _facts(target: Target) -> str:
+    cards = [f"{c.name}, cc {c.cc}" if c.name else f"cc {c.cc}" for c in target.cards]
+    driver = [f"driver {target.driver}"] if target.driver else []
+    return ", ".join([*cards, *driver, *([target.arch] if target.arch else [])])
+
+
+def _names(group: list[Kind]) -> tuple[str, ...]:
+    return tuple(node.name for _, nodes in group for node in nodes if node.name)
+
+
+def _some(kind: Kind) -> str:
+    return some([node.name for node in kind[1]])
+
+
+def _node(node: Node, entry: int | None, need: DriverNeed, says: str = "") -> FleetNode:
+    target = node.target
+    return FleetNode(
+        name=node.name,
+        count=node.count,
+        cc=target.cc,
+        gpus=tuple(dict.fromkeys(card.name for card in target.cards if card.name)),
+        entry=entry,
+        given=target.driver,
+        driver=need,
+        says=says,
+    )
+
+
+def _need(table: Table, target: Target, place: Place) -> DriverNeed:
+    """What all cards of a machine need of its one driver."""
+    needs = driver_needs(table, target, place, target.cc)
+    first = min(needs, key=lambda need: need.last_branch or 10_000)
+    least = max((need.min for need in needs if need.min), key=numbers, default=None)
+    newest = first.recommended
+    if newest is not None and least is not None and numbers(newest) < numbers(least):
+        newest = least
+    modules = {need.module for need in needs if need.module} - {"either"}
+    module = min(modules) if modules else first.module
+    return replace(first, cc=None, min=least, recommended=newest, module=module)

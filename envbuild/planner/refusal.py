@@ -15,16 +15,16 @@ from envbuild.values.plan import Plan
 def refusal(table: Table, target: Target) -> tuple[Finding, ...]:
     """The conflict with its cures as steps, then the findings that decided."""
     clash = conflict(table, target)
-    deciding = _deciding(table, target, clash.core)
+    reasons = deciding(table, target, clash.core)
     first = Finding(
         id="conflict",
         severity="error",
         says=_says(clash.core),
-        why="; ".join(f.says for f in deciding[:2]),
+        why="; ".join(f.says for f in reasons[:2]),
         steps=ways(table, target, clash),
-        source=" · ".join(dict.fromkeys(f.source for f in deciding)),
+        source=" · ".join(dict.fromkeys(f.source for f in reasons)),
     )
-    return (first, *deciding)
+    return (first, *reasons)
 
 
 def _says(core: tuple[Part, ...]) -> str:
@@ -40,19 +40,19 @@ def _says(core: tuple[Part, ...]) -> str:
     return f"{facts} ({fact}) and {wishes} ({wish}) exclude each other"
 
 
-def _deciding(table: Table, target: Target, core: tuple[Part, ...]) -> tuple[Finding, ...]:
+def deciding(table: Table, target: Target, core: tuple[Part, ...]) -> tuple[Finding, ...]:
     """What decided about the toolkits asked for; those with one reason share a finding."""
     alone = without(target, tuple(p for p in parts(target) if p not in core))
     there = [c for c in table.toolkits if serving(table, target, c)] or list(table.toolkits)
     asked = [c for c in there if _in_range(table, target, c)] or there
     by_core, by_all = hard(table, alone), hard(table, target)
-    reasons: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
+    found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
     for cuda in reversed(asked):
         finding = decided(table, alone, cuda, by_core) or decided(table, target, cuda, by_all)
         if finding is not None:
             reason = finding.id, without_name(cuda, finding.says)
-            reasons.setdefault(reason, []).append((cuda, finding))
-    return tuple(_merged(same, asked) for same in reasons.values())
+            found.setdefault(reason, []).append((cuda, finding))
+    return tuple(_merged(same, asked) for same in found.values())
 
 
 def _merged(same: list[tuple[str, Finding]], asked: list[str]) -> Finding:

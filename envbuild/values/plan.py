@@ -194,17 +194,40 @@ class Plan(Value):
 
 
 class FleetEntry(Value):
-    """One plan of a fleet and the nodes (or cc, where no node is named) that take it."""
+    """One plan of a fleet and the nodes (or GPUs or cc, where none is named) that take it."""
 
     nodes: tuple[str, ...]
     plan: Plan
 
 
+class FleetNode(Value):
+    """A node, or several that are alike: which plan it takes, and what its driver must be.
+
+    Attributes:
+        name: as the fleet names it; the GPU or the cc where it does not.
+        count: how many machines stand behind the name.
+        gpus: names of the products, where they are known.
+        entry: which entry it takes, from 1; None = none: ``says`` tells why.
+        given: the driver in hand, None = not known.
+        driver: what the plan needs of the machine: from ``min`` to ``last_branch``, ``module``.
+    """
+
+    name: str
+    count: int = 1
+    cc: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ()
+    entry: int | None = None
+    given: str | None = None
+    driver: DriverNeed = DriverNeed()
+    says: str = ""
+
+
 class Fleet(Value):
-    """The fewest plans that cover every cc asked for."""
+    """The fewest plans that cover every node; ``findings`` are about nodes, not about a plan."""
 
     schema: Literal["envbuild/fleet/1"] = "envbuild/fleet/1"
     outcome: Outcome
     entries: tuple[FleetEntry, ...] = ()
     findings: tuple[Finding, ...] = ()
+    nodes: tuple[FleetNode, ...] = ()
     matrix: MatrixId
