@@ -5,7 +5,7 @@ import msgspec
 from envbuild.matrix.model import TorchBuild
 from envbuild.planner import rules
 from envbuild.planner.rules.base import Rule, verdict
-from envbuild.planner.rules.torch import python_fits
+from envbuild.planner.rules.torch import system_of, unfit
 from envbuild.planner.table import Place, Table, bits, lowest, remember
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
@@ -42,18 +42,16 @@ def builds(table: Table, target: Target) -> int:
 
 
 def beside(table: Table, target: Target, build: int) -> int:
-    """Places where a build can be: the toolkit's minor is the wheel's, Python fits."""
-    key = ("beside", build, target.where, target.python)
+    """Places where a build can be: the toolkit's minor is the wheel's, Python and glibc fit."""
+    here = (target.python, target.glibc) if target.on_host else None
+    key = ("beside", build, here)
     known = table.memo.get(key)
     if isinstance(known, int):
         return known
     row = table.builds[build]
     mask = table.of_cuda.get(row.cuda, 0)
     for os, of_os in table.of_os.items():
-        python = target.python if os is None else None
-        if isinstance(os, str) and os in table.oses:
-            python = table.oses[os].python
-        if not python_fits(row, python):
+        if unfit(row, *system_of(table, target, os)):
             mask &= ~of_os
     remember(table, key, mask)
     return mask

@@ -1,9 +1,12 @@
 """The plan's content: what a place, a build and the targets mean for the image."""
 
+from collections.abc import Iterator
+
 from envbuild.matrix.model import (
     DistroToolkit,
     ImageTag,
     JetsonRow,
+    PackageRule,
     Repository,
     TorchBuild,
     WheelToolkit,
@@ -11,7 +14,7 @@ from envbuild.matrix.model import (
 from envbuild.planner import drivers
 from envbuild.planner.choose import Choice
 from envbuild.planner.gencode import Code, codes, every_code, flags
-from envbuild.planner.ranges import minor, numbers
+from envbuild.planner.ranges import Range, minor, numbers
 from envbuild.planner.rules.compilers import gcc_for
 from envbuild.planner.rules.packages import row_for
 from envbuild.planner.table import Place, Table
@@ -117,19 +120,29 @@ def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
         found.append(_toolkit_wheels(place.row, build, compiles(target)))
     if build is not None:
         local = "" if build.index == "pypi" else f"+{build.index}"
-        found.append(f"torch=={build.torch}{local}")
-    for wanted in target.packages:
-        if wanted.name == "cudnn" and (build is not None or cudnn_from_tag(table, target, place)):
-            continue
-        requirement = _package(table, target, place, wanted)
-        if requirement not in found:
-            found.append(requirement)
+        found += [f"torch=={build.torch}{local}", *build.beside]
+    found += _wished(table, target, choice)
     if _compiles_at_run_time(table, target) and not isinstance(place.row, WheelToolkit):
         wheels = [w for w in table.matrices.wheels if w.cuda == place.cuda]
         if wheels and build is None:
             # Their CUDA wheels are unpinned: a newer NVVM would emit PTX that the driver refuses.
             found.append(f"cuda-toolkit[{','.join(wheels[0].extras)}]=={wheels[0].release}")
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
+
+
+def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
+    """The packages asked for; torch pins its cuDNN, others take any and may leave a card out."""
+    place, old = choice.place, False
+    for wanted in target.packages:
+        row = row_for(table, wanted, place.cuda, target.cc)
+        mine = row is not None and row.name == "cudnn"
+        if mine and (choice.build is not None or cudnn_from_tag(table, target, place)):
+            continue
+        old = old or (row is not None and row.cudnn)
+        yield _package(row, wanted)
+    cudnn = row_for(table, Wanted(name="cudnn"), place.cuda, target.cc)
+    if old and choice.build is None and cudnn is not None and "<" in cudnn.requirement:
+        yield _package(cudnn, Wanted(name="cudnn"))
 
 
 def _toolkit_wheels(row: WheelToolkit, build: TorchBuild | None, whole: bool) -> str:
@@ -139,15 +152,23 @@ def _toolkit_wheels(row: WheelToolkit, build: TorchBuild | None, whole: bool) ->
     return f"cuda-toolkit[{','.join(extras)}]=={release}"
 
 
-def _package(table: Table, target: Target, place: Place, wanted: Wanted) -> str:
-    row = row_for(table, wanted, place.cuda, target.cc)
+def _package(row: PackageRule | None, wanted: Wanted) -> str:
     if row is None:
         return str(wanted)
-    bare = row.requirement.partition("<")[0]
+    bare, _, bound = row.requirement.partition("<")
     if wanted.range is not None:
-        pin = wanted.range.text
-        return f"{bare}{'==' if pin[:1].isdigit() else ''}{pin}"
+        pin = _pin(wanted.range, row.version)
+        return f"{bare}{pin},<{bound}" if bound and not pin.startswith("==") else bare + pin
     return f"{bare}=={row.version}" if row.version else row.requirement
+
+
+def _pin(range: Range, version: str | None) -> str:
+    """The range as pip reads it: where few parts are written, people mean what begins with them."""
+    (op, limit), *more = range.clauses
+    if op != "==" or more:
+        return range.text
+    text = ".".join(map(str, limit))
+    return f"=={text}" if len(limit) > 2 or text == version else f"=={text}.*"
 
 
 def _compiles_at_run_time(table: Table, target: Target) -> bool:

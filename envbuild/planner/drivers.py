@@ -44,9 +44,10 @@ def floor_text(row: DriverFloor, *, windows: bool) -> str:
 
 def first_toolkit(table: Table, row: Capability) -> Toolkit | None:
     """The first toolkit with this target; None where older ones than the matrices hold have it."""
-    having = [t for t in table.toolkits.values() if row.target in t.targets]
-    oldest = next(iter(table.toolkits.values()), None)
-    return having[0] if having and having[0] is not oldest and not row.tegra else None
+    # Before the oldest that is served to all, only those of Jetson lines are known.
+    known = [table.toolkits[cuda] for cuda in table.served]
+    having = [toolkit for toolkit in known if row.target in toolkit.targets]
+    return having[0] if having and having[0] is not known[0] and not row.tegra else None
 
 
 def last_compiles(table: Table, row: Capability, cuda: str) -> bool:

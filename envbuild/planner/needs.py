@@ -34,8 +34,9 @@ def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverN
     firsts = [card.first_driver or row.first_driver for card in cards]
     # A cc by itself stands for any card of it: the first of them sets the floor.
     first = max((f for f in firsts or [row.first_driver] if f), key=numbers, default=None)
-    first = first or _of_first_toolkit(table, row)
-    if first is not None and not windows and (least is None or numbers(first) > numbers(least)):
+    # What first drove a card is known of Linux drivers alone; both follow from the toolkit.
+    first = (None if windows else first) or _of_first_toolkit(table, row, windows=windows)
+    if first is not None and (least is None or numbers(first) > numbers(least)):
         least = first
     if row.last_branch is not None:
         branch = drivers.branch(table, row.last_branch)
@@ -60,11 +61,14 @@ def _module(table: Table, cards: list[Card], row: Capability) -> str:
     return min(needs) if needs else row.module
 
 
-def _of_first_toolkit(table: Table, row: Capability) -> str | None:
+def _of_first_toolkit(table: Table, row: Capability, *, windows: bool) -> str | None:
     """The driver level of the first toolkit with this target, where no first driver is sourced."""
     toolkit = drivers.first_toolkit(table, row)
-    if toolkit is None or toolkit.driver is not None:
-        return toolkit.driver if toolkit is not None else None
+    if toolkit is None:
+        return None
+    shipped = toolkit.driver_windows if windows else toolkit.driver
+    if shipped is not None:
+        return shipped
     serving = [
         b.branch
         for b in table.matrices.branches

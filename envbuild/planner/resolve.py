@@ -99,6 +99,7 @@ class _Resolver:
             engine_access=engines,
             docker=_docker(host),
             container_toolkit=_release(host.container_toolkit if host else None),
+            kernels=table.kernels,
             undriven=undriven_cards(request, host, table),
             declared=host is None,
             request=request,

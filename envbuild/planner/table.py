@@ -108,6 +108,9 @@ class Table:
         self.features: dict[str, Feature] = {
             name: f for f in matrices.features for name in (f.name, *f.aliases)
         }
+        self.kernels = tuple(
+            f.name for f in matrices.features if not any(t.isdigit() for t in f.targets)
+        )
         self.packages: dict[str, tuple[PackageRule, ...]] = _packages(matrices.packages)
         self.triton: tuple[TritonBuild, ...] = tuple(
             sorted(matrices.triton, key=lambda t: numbers(t.triton), reverse=True)
@@ -121,6 +124,8 @@ class Table:
                 reverse=True,
             )
         )
+        everywhere = {p.cuda for p in self.places if not isinstance(p.row, JetsonRow)}
+        self.served = tuple(cuda for cuda in self.toolkits if cuda in everywhere)
         self.all_places = (1 << len(self.places)) - 1
         self.all_builds = (1 << len(self.builds)) - 1
         self._groups: dict[tuple[tuple[str, ...], int], dict[object, int]] = {}
@@ -195,8 +200,10 @@ def remember(table: Table, key: object, made: object) -> None:
 def _packages(rules: Iterable[PackageRule]) -> dict[str, tuple[PackageRule, ...]]:
     found: dict[str, tuple[PackageRule, ...]] = {}
     for rule in rules:
-        # People ask for the library (numba) whose CUDA part is another package (numba-cuda).
-        for name in (rule.name, *rule.extra):
+        # People ask for the library (numba) whose CUDA part is another package (numba-cuda), or
+        # for what is installed (cupy-cuda12x), which settles the CUDA major.
+        bare = rule.requirement.partition("<")[0]
+        for name in dict.fromkeys((rule.name, *rule.extra, bare, bare.partition("[")[0])):
             found[name] = (*found.get(name, ()), rule)
     return found
 

@@ -8,7 +8,7 @@ from envbuild.values.plan import Provenance
 from envbuild.values.request import Flavour, Request, Source, Where
 
 COMPILED = frozenset({"extension", "arch-specific"})
-"""Features that mean: something is compiled for the GPU, also beside a framework."""
+"""Features that always mean own code; `Target.kernels` are those that follow from the rows."""
 
 Platform = Literal["linux", "sbsa", "wsl2", "jetson-l4t", "jetson-sbsa"]
 
@@ -57,6 +57,7 @@ class Target(Value):
         access: GPU access mode of the engine, ``cdi`` where none is known.
         engine_access: (engine, access mode) of each engine that answers.
         docker, container_toolkit: their versions, where they are known.
+        kernels: features that only kernels of one's own can use: no plain target has them.
         undriven: cards of the machine that only its bus shows, beside others that are driven.
         arch: None = any, in the search for conflicts alone.
         declared: nothing on this machine was looked at.
@@ -89,6 +90,7 @@ class Target(Value):
     engine_access: tuple[tuple[str, str], ...] = ()
     docker: str | None = None
     container_toolkit: str | None = None
+    kernels: tuple[str, ...] = ()
     undriven: tuple[Card, ...] = ()
     declared: bool = True
     request: Request = Request()
@@ -106,9 +108,14 @@ class Target(Value):
         return tuple(dict.fromkeys(card.cc for card in self.cards))
 
     @property
+    def compiled(self) -> tuple[str, ...]:
+        """The features that mean: something is compiled for the GPU, also beside a framework."""
+        return tuple(f for f in self.features if f in COMPILED or f in self.kernels)
+
+    @property
     def needs_compiler(self) -> bool:
         """Something is compiled for the GPU: the image (or host) must have nvcc."""
-        if COMPILED & set(self.features):
+        if self.compiled:
             return True
         if self.flavour is not None and self.where == "image":
             return self.flavour == "devel"

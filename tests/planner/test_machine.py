@@ -1,4 +1,4 @@
-"""What a plan says of cards and of the machine: undriven cards, MIG, vGPU, old container toolkits."""
+"""What a plan says of cards and machines: undriven cards, MIG, vGPU, old container toolkits."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_a_second_card_that_only_the_bus_shows_is_spoken_of() -> None:
     assert "GTX 1080 Ti" in text
     assert "needs the proprietary ones" in text
     assert not says(replace(here, gpus=driven), "card-not-driven")
-    newer = replace(both, driver=replace(here.driver, version="590.48.01", module=None))  # type: ignore[type-var]
+    newer = replace(both, driver=replace(here.driver, version="590.48.01", module=None))
     assert "R580 is its last driver branch" in says(newer, "card-not-driven")[0]
     # A machine whose only cards are undriven is planned for them.
     assert ask(host=replace(both, gpus=(pascal,), driver=None)).cc == ("6.1",)
@@ -81,7 +81,7 @@ def test_cards_that_the_profilers_left() -> None:
 def test_a_known_machine_is_judged_by_its_own_way_in() -> None:
     """CDI reads no requirement: the purge alone is enough there, and nothing is refused."""
     here = host("rtx5090-docker-cdi")
-    old = replace(here, driver=replace(here.driver, version="570.124.06", cuda="12.8"))  # type: ignore[type-var]
+    old = replace(here, driver=replace(here.driver, version="570.124.06", cuda="12.8"))
     plan = ask(host=old, cuda="12.9", toolkit_source="image")
     assert "image-require" not in ids(plan)
     assert "image-compat" in ids(plan, "info")

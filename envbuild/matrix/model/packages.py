@@ -14,6 +14,7 @@ class TorchBuild(Row):
         glibc: oldest C library it runs on, ``2.28``: the larger of what the wheel's tag promises
             and the newest symbol that its libraries ask for.
         released: YYYY-MM-DD on which the wheel was uploaded, where known.
+        beside: requirements that it needs and does not state (``numpy<2``).
     """
 
     torch: str
@@ -28,6 +29,7 @@ class TorchBuild(Row):
     pythons: tuple[str, ...] = ()
     glibc: str | None = None
     released: str | None = None
+    beside: tuple[str, ...] = ()
 
 
 class TorchPair(Row):

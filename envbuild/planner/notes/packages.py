@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from envbuild.planner.gencode import runs_on
+from envbuild.matrix.model import Capability, TritonBuild
+from envbuild.planner import drivers
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.packages import row_for
-from envbuild.planner.rules.torch import covers, key, triton_of
+from envbuild.planner.rules.torch import covers, finished, key, triton_of
 from envbuild.planner.table import cite
 from envbuild.values.finding import Finding
 
@@ -45,7 +46,8 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
             yield note("package-jit", "info", says, source)
         if wanted.range is not None and row.version and row.version not in wanted.range:
             says = f"{wanted} was not looked at; the row is about {row.name} {row.version}"
-            yield note("package-version", "info", says, source)
+            inside = row.version_min is not None
+            yield note("package-version", "info" if inside else "warn", says, source)
 
 
 def torch_compile(chosen: Chosen) -> Iterator[Finding]:
@@ -54,41 +56,107 @@ def torch_compile(chosen: Chosen) -> Iterator[Finding]:
     triton = triton_of(table, build.triton) if build is not None and build.triton else None
     if build is None or triton is None:
         return
-    source = cite(triton, triton.triton)
     for row in chosen.capabilities:
-        cc = row.cc
-        if numbers(cc) < numbers(triton.inductor_min):
+        if numbers(row.cc) < numbers(triton.inductor_min):
             says = (
-                f"torch.compile does not work on cc {cc}: Inductor and Triton need "
+                f"torch.compile does not work on cc {row.cc}: Inductor and Triton need "
                 f"{triton.inductor_min} or newer; eager mode works"
             )
-            yield note("torch-compile", "warn", says, source)
-        elif row.target not in triton.targets:
-            says = (
-                f"Triton {build.triton} has a ptxas of its own that does not know sm_{row.target}: "
-                f"torch.compile fails on cc {cc} unless TRITON_PTXAS_PATH names a newer one"
-            )
-            yield note("triton-ptxas", "warn", says, source)
-        elif numbers(cc) < numbers(triton.cc_min):
-            says = (
-                f"Triton supports cc {triton.cc_min} and newer: "
-                f"on {cc} torch.compile falls back and is not promised"
-            )
-            yield note("triton-floor", "watch", says, source)
+            yield note("torch-compile", "warn", says, cite(triton, triton.triton))
+        else:
+            yield from _triton(triton, build.triton or "", row, "torch.compile")
+
+
+def triton_reach(chosen: Chosen) -> Iterator[Finding]:
+    """Triton by itself: its own ptxas and its floor."""
+    for wanted in chosen.target.packages:
+        row = row_for(chosen.table, wanted, chosen.choice.place.cuda, chosen.target.cc)
+        if row is None or row.name != "triton" or chosen.choice.build is not None:
+            continue
+        version = row.version or "0"
+        if wanted.range is not None and version not in wanted.range:
+            exact = [limit for op, limit in wanted.range.clauses if op == "=="]
+            version = ".".join(map(str, exact[0])) if exact else version
+        reach = triton_of(chosen.table, version)
+        for capability in chosen.capabilities if reach is not None else ():
+            if reach is not None:
+                yield from _triton(reach, version, capability, "a kernel")
+
+
+def _triton(reach: TritonBuild, version: str, row: Capability, what: str) -> Iterator[Finding]:
+    source = cite(reach, reach.triton)
+    if row.target not in reach.targets:
+        says = (
+            f"Triton {version} has a ptxas of its own that does not know sm_{row.target}: "
+            f"{what} fails on cc {row.cc} unless TRITON_PTXAS_PATH names a newer one"
+        )
+        yield note("triton-ptxas", "warn", says, source)
+    elif numbers(row.cc) < numbers(reach.cc_min):
+        says = (
+            f"Triton supports cc {reach.cc_min} and newer: "
+            f"on {row.cc} {what} falls back and is not promised"
+        )
+        yield note("triton-floor", "watch", says, source)
 
 
 def torch_ptx(chosen: Chosen) -> Iterator[Finding]:
-    """The wheel reaches a card only through PTX."""
+    """The wheel reaches a card only through PTX; with the driver known, `torch_jit` has judged."""
     build, table = chosen.choice.build, chosen.table
     if build is None:
         return
     for row in chosen.capabilities:
-        if not any(runs_on(target, row, table) for target in build.targets):
+        if not finished(table, build, row):
             says = (
                 f"torch {build.torch} has only PTX for cc {row.cc}: the driver compiles it at "
                 f"the first start and must be at CUDA {build.cuda}"
             )
-            yield note("torch-ptx", "warn", says, cite(build, key(build)))
+            known = chosen.target.driver_cuda is not None
+            yield note("torch-ptx", "info" if known else "warn", says, cite(build, key(build)))
+
+
+def torch_last(chosen: Chosen) -> Iterator[Finding]:
+    """A newer torch exists, and has no code for a card of the plan."""
+    build, table = chosen.choice.build, chosen.table
+    if build is None:
+        return
+    of_arch = [b for b in table.builds if b.arch == build.arch]
+    newest = of_arch[0].torch
+    for row in chosen.capabilities:
+        last = next((b for b in of_arch if covers(table, b, row)), build)
+        if numbers(last.torch) < numbers(newest):
+            says = (
+                f"torch {last.torch} from {last.index} is the last with code for {row.arch} "
+                f"(cc {row.cc}): {newest} has none"
+            )
+            yield note("torch-last", "watch", says, cite(last, key(last)))
+
+
+def torch_default(chosen: Chosen) -> Iterator[Finding]:
+    """What pip installs when nobody names an index, where it would not run."""
+    build, table, target = chosen.choice.build, chosen.table, chosen.target
+    if build is None:
+        return
+    here = [
+        b
+        for b in table.matrices.torch
+        if (b.index, b.arch) == ("pypi", target.arch) and (b.released or "") <= target.as_of
+    ]
+    default = max(here, key=lambda b: numbers(b.torch), default=None)
+    if default is None or (default.torch, default.index) == (build.torch, build.index):
+        return
+    lacks = [row.cc for row in chosen.capabilities if not covers(table, default, row)]
+    floor = drivers.floor(table, default.cuda) if default.cuda is not None else None
+    least = drivers.floor_text(floor, windows=target.windows) if floor is not None else None
+    if default.cuda is None:
+        why = f"a build for the CPU alone on {target.arch}"
+    elif lacks:
+        why = f"CUDA {default.cuda}, without code for cc {', '.join(lacks)}"
+    elif least is not None and target.driver and numbers(target.driver) < numbers(least):
+        why = f"CUDA {default.cuda}, which needs driver {least}"
+    else:
+        return
+    says = f"`pip install torch` without an index gives {default.torch}: {why}"
+    yield note("torch-default", "watch", says, cite(default, key(default)))
 
 
 def torch_newest(chosen: Chosen) -> Iterator[Finding]:
@@ -103,6 +171,8 @@ def torch_newest(chosen: Chosen) -> Iterator[Finding]:
                 f"torch was not asked for; newest with code for {', '.join(chosen.cc)}: "
                 f"{build.torch} from {build.index} (CUDA {build.cuda})"
             )
+            newest = next(b.torch for b in table.builds if b.arch == target.arch)
+            says += f", the last: {newest} has none" if newest != build.torch else ""
             yield note("torch-newest", "info", says, cite(build, key(build)))
             return
     row = chosen.capabilities[0] if chosen.capabilities else None

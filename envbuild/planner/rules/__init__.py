@@ -41,7 +41,7 @@ HARD = (
 )
 """A place that one of these speaks against is out."""
 
-BUILDS = (torch.torch_arch, torch.torch_version, torch.torch_code)
+BUILDS = (torch.torch_arch, torch.torch_version, torch.torch_code, torch.torch_jit)
 """The same for framework builds."""
 
 BEFORE = (

@@ -47,9 +47,10 @@ def _last_branch(table: Table, card: Card, target: Target) -> Finding | None:
 def _first_driver(table: Table, card: Card, target: Target) -> Finding | None:
     row = table.capability(card.cc)
     first = card.first_driver or row.first_driver
-    if target.driver is None or target.platform == "wsl2":
+    if target.driver is None:
         return None
-    if first is None:
+    if first is None or target.windows:
+        # Which Windows driver was the first is not sourced.
         return _older_than_target(table, card, target)
     # A beta or a distribution's build of the same branch may drive the card earlier.
     if numbers(target.driver)[0] >= numbers(first)[0]:

@@ -1,8 +1,9 @@
 """Other Python packages: which cards and toolkits they serve."""
 
 from envbuild.matrix.model import PackageRule
-from envbuild.planner.ranges import numbers
+from envbuild.planner.ranges import Range, numbers
 from envbuild.planner.rules.base import about, error, rule
+from envbuild.planner.rules.torch import system_of
 from envbuild.planner.table import Place, Table, cite
 from envbuild.planner.target import Target, Wanted
 from envbuild.values.finding import Finding
@@ -29,19 +30,23 @@ def package_served(table: Table, place: Place, target: Target) -> Finding | None
     return None
 
 
-@rule(("cuda", "os"), "cc", "python", asked=("packages",))
+@rule(("cuda", "os"), "cc", "python", "glibc", asked=("packages",))
 def package_python(table: Table, place: Place, target: Target) -> Finding | None:
-    """A pinned package needs a wheel for the base's own Python."""
-    os = table.os_of(place)
-    python = os.python if os is not None else target.python
+    """A pinned package needs a wheel for the base's own Python and C library."""
+    python, glibc = system_of(table, target, place.os)
+    where = place.os or "this machine"
     for wanted in target.packages:
         row = row_for(table, wanted, place.cuda, target.cc)
-        if row is None or python is None or not row.pythons or python in row.pythons:
+        if row is None or not (wanted.range is None or (row.version or "0") in wanted.range):
             continue
-        if wanted.range is None or (row.version is not None and row.version in wanted.range):
-            where = os.id if os is not None else "this machine"
-            says = f"{row.name} {row.version} has no wheel for Python {python}, that of {where}"
-            return error("package-python", about(place.cuda, says), cite(row, row.name))
+        says = ""
+        if python is not None and row.pythons and python not in row.pythons:
+            says = f"has no wheel for Python {python}, that of {where}"
+        elif glibc is not None and row.glibc and numbers(glibc) < numbers(row.glibc):
+            says = f"has wheels for glibc {row.glibc} and newer; {where} has {glibc}"
+        if says:
+            says = about(place.cuda, f"{row.name} {row.version or ''} {says}".replace("  ", " "))
+            return error("package-python", says, cite(row, row.name))
     return None
 
 
@@ -58,7 +63,20 @@ def _against(row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted) -
             return f"{row.requirement} serves cc {row.cc_min} and newer, not {one}"
         if row.cc_max and numbers(one) > numbers(row.cc_max):
             return f"{row.requirement} ends at cc {row.cc_max}, below {one}"
-    bound = row.requirement.partition("<")[2]
-    if bound and wanted.range is not None and row.version and row.version not in wanted.range:
+    if wanted.range is not None and not _may_be(row, wanted.range):
         return f"{row.requirement} cannot be {wanted.range.text}"
     return ""
+
+
+def _may_be(row: PackageRule, range: Range) -> bool:
+    """Some version under this requirement is in the range: a bound of either, or the row's own."""
+    limits = [".".join(map(str, limit)) for _, limit in range.clauses]
+    bound = row.requirement.partition("<")[2]
+    for version in filter(None, (row.version, row.version_min, row.version_max, *limits)):
+        at = numbers(version)
+        least, most = numbers(row.version_min or "0"), row.version_max
+        low = at >= least[: len(at)]
+        high = most is None or at <= numbers(most)[: len(at)]
+        if version in range and low and high and (not bound or at < numbers(bound)):
+            return True
+    return not (row.version or row.version_min)

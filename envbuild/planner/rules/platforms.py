@@ -5,7 +5,7 @@ from envbuild.planner.cards import cpu_of
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import about, error, rule, some
 from envbuild.planner.table import Place, Table, cite
-from envbuild.planner.target import COMPILED, Target
+from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
 
@@ -72,7 +72,7 @@ def flavour_there(table: Table, place: Place, target: Target) -> Finding | None:
 def flavour_compiles(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """What is to be compiled in the image needs its devel flavour."""
     del toolkit
-    compiled = COMPILED & set(target.features)
+    compiled = target.compiled
     if not compiled or target.flavour in {None, "devel"} or target.where == "host":
         return None
     says = (

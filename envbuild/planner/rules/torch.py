@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from envbuild.matrix.model import Capability, TorchBuild, TritonBuild
+from envbuild.planner import drivers
 from envbuild.planner.gencode import runs_on
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.rules.base import error, rule
@@ -21,19 +22,27 @@ def torch_version(table: Table, build: TorchBuild, target: Target) -> Finding | 
     """The version asked for."""
     del table
     wanted = target.torch.range if target.torch else None
-    if wanted is None or build.torch in wanted:
+    if wanted is None:
         return None
     says = f"torch {build.torch} is not {wanted.text}"
+    if build.torch in wanted:
+        if wanted.local in {"", build.index}:
+            return None
+        says = f"torch {build.torch} from {build.index} is not +{wanted.local}"
     return error("torch-version", says, cite(build, key(build)))
 
 
 @rule("build", "arch")
 def torch_arch(table: Table, build: TorchBuild, target: Target) -> Finding | None:
     """Builds for the CPU architecture."""
-    del table
     if target.arch in {None, build.arch}:
         return None
-    return error("torch-arch", f"this build is for {build.arch}", cite(build, key(build)))
+    for row in table.matrices.torch:
+        if (row.torch, row.arch, row.cuda) == (build.torch, target.arch, None):
+            says = f"torch {row.torch} for {target.arch} is a build for the CPU alone"
+            return error("torch-arch", says, cite(row, key(row)))
+    says = f"torch {build.torch} from {build.index} is built for {build.arch} alone"
+    return error("torch-arch", says, cite(build, key(build)))
 
 
 @rule("build", each="cc")
@@ -53,10 +62,34 @@ def torch_code(table: Table, build: TorchBuild, target: Target) -> Finding | Non
 
 
 def covers(table: Table, build: TorchBuild, row: Capability) -> bool:
-    """SASS that runs on the card, or PTX at or below it that the driver can compile."""
-    if any(runs_on(target, row, table) for target in build.targets):
+    """SASS that runs on the card, or PTX at or below it that some driver of it compiles."""
+    if finished(table, build, row):
         return True
-    return any(t.isdigit() and int(t) <= int(row.target) for t in build.ptx) and row.ptx_jit
+    ptx = any(t.isdigit() and int(t) <= int(row.target) for t in build.ptx)
+    return ptx and build.cuda is not None and drivers.last_compiles(table, row, build.cuda)
+
+
+def finished(table: Table, build: TorchBuild, row: Capability) -> bool:
+    """The wheel has SASS that runs on the card."""
+    return any(runs_on(target, row, table) for target in build.targets)
+
+
+@rule("build", asked=("driver_cuda",), each="cc")
+def torch_jit(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """A wheel that reaches a card through PTX alone needs a driver at its level."""
+    level = target.driver_cuda
+    if level is None or build.cuda is None or numbers(build.cuda) <= numbers(level):
+        return None
+    for cc in target.cc:
+        row = table.capability(cc)
+        if covers(table, build, row) and not finished(table, build, row):
+            says = (
+                f"torch {build.torch} from {build.index} has only PTX of CUDA {build.cuda} for "
+                f"cc {cc}, and the driver compiles up to CUDA {level}"
+            )
+            why = "minor-version compatibility covers finished code, not PTX: error 222"
+            return error("torch-jit", says, cite(build, key(build)), why)
+    return None
 
 
 def _instead(table: Table, row: Capability, arch: str) -> str:
@@ -74,6 +107,24 @@ def python_fits(build: TorchBuild, python: str | None) -> bool:
     if build.pythons:
         return python in build.pythons
     return not build.python or python in parse(build.python, "python")
+
+
+def unfit(build: TorchBuild, python: str | None, glibc: str | None) -> str:
+    """Why the wheel does not run beside this interpreter and C library, empty = it does."""
+    if not python_fits(build, python):
+        has = f"{build.pythons[0]} to {build.pythons[-1]}" if build.pythons else build.python
+        return f"torch {build.torch} has wheels for Python {has}, not for {python}"
+    if glibc is not None and build.glibc is not None and numbers(glibc) < numbers(build.glibc):
+        return f"the wheels of torch {build.torch} need glibc {build.glibc}, not {glibc}"
+    return ""
+
+
+def system_of(table: Table, target: Target, os: str | None) -> tuple[str | None, str | None]:
+    """Python and C library of a base, or of this machine."""
+    if os is None:
+        return target.python, target.glibc
+    row = table.oses.get(os)
+    return (row.python, row.glibc) if row is not None else (None, None)
 
 
 @rule(("os",), asked=("torch", "packages"))
