@@ -11,7 +11,7 @@ from envbuild.values.plan import Plan
 from tests.planner.ask import ids, request
 
 
-def changed(table: str, key: str, name: str, **fields: object) -> Matrices:
+def changed(table: str, key: str, name: object, **fields: object) -> Matrices:
     """The real matrices with one row changed (made)."""
     rows = tuple(
         replace(row, **fields) if getattr(row, key) == name else row

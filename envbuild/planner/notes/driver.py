@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.matrix.model import Capability, ImageTag
+from envbuild.matrix.model import ImageTag
 from envbuild.planner import drivers
 from envbuild.planner.launch import accepted, requires
 from envbuild.planner.notes.base import Chosen, note
@@ -48,57 +48,26 @@ def branch_ended(chosen: Chosen) -> Iterator[Finding]:
 
 
 def host_window(chosen: Chosen) -> Iterator[Finding]:
-    """One image may serve cards that no single Linux machine can hold together."""
-    if chosen.target.platform == "wsl2" or chosen.target.every_cc:
+    """One image may serve cards that no single machine can hold together."""
+    target = chosen.target
+    cards = tuple(c for c in target.cards if not chosen.table.capability(c.cc).tegra)
+    if len(cards) < 2:
         return
-    rows = [row for row in chosen.capabilities if not row.tegra]
-    pair = _modules(rows) or _window(rows)
-    if pair is not None:
-        old, new, reason = pair
-        says = f"one image serves both, but no single Linux machine can hold them: {reason}"
-        why = "on separate machines of a fleet it is fine"
-        severity: Severity = "watch"
-        if chosen.target.on_host:
-            says = f"no single Linux machine can hold both cards: {reason}"
-            why = "what is built here can be copied to a machine of each"
-            severity = "warn"
-        source = f"{cite(old, old.cc)} · {cite(new, new.cc)}"
-        yield note("host-window", severity, says, source, why)
+    from envbuild.planner.window import apart
 
-
-def _modules(rows: list[Capability]) -> tuple[Capability, Capability, str] | None:
-    needs = {row.module: row for row in rows}
-    old, new = needs.get("proprietary"), needs.get("open")
-    if old is None or new is None:
-        return None
-    return (
-        old,
-        new,
-        (
-            f"{old.arch} ({old.cc}) needs the proprietary kernel modules, "
-            f"{new.arch} ({new.cc}) the open ones"
-        ),
-    )
-
-
-def _window(rows: list[Capability]) -> tuple[Capability, Capability, str] | None:
-    """The window from the highest first driver to the lowest last branch is empty."""
-    ending = [row for row in rows if row.last_branch is not None]
-    starting = [row for row in rows if row.first_driver is not None]
-    if not ending or not starting:
-        return None
-    old = min(ending, key=lambda row: row.last_branch or 0)
-    new = max(starting, key=lambda row: numbers(row.first_driver or "0"))
-    if numbers(new.first_driver or "0")[0] <= (old.last_branch or 0):
-        return None
-    return (
-        old,
-        new,
-        (
-            f"{old.arch} ({old.cc}) ends with R{old.last_branch}, "
-            f"{new.arch} ({new.cc}) begins with {new.first_driver}"
-        ),
-    )
+    clash = apart(chosen.table, cards, windows=target.windows)
+    if clash is None:
+        return
+    reason, source = clash
+    system = "Windows" if target.windows else "Linux"
+    says = f"one image serves both, but no single {system} machine can hold them: {reason}"
+    why = "on separate machines of a fleet it is fine"
+    severity: Severity = "watch"
+    if target.on_host:
+        says = f"no single {system} machine can hold both cards: {reason}"
+        why = "what is built here can be copied to a machine of each"
+        severity = "warn"
+    yield note("host-window", severity, says, source, why)
 
 
 def require_brand(chosen: Chosen) -> Iterator[Finding]:
