@@ -78,8 +78,16 @@ def _lines(made: "Lock", out: str) -> list[str]:
         for label, base in (("base", made.base), ("runtime", made.runtime))
         if base
     ]
-    if made.apt:
-        rows.append(("apt", f"{len(made.apt)} packages from {', '.join(made.apt_index)}"))
+    own = [package for package in made.apt if not package.archive]
+    if own:
+        rows.append(("apt", f"{len(own)} packages from {', '.join(made.apt_index)}"))
+    if made.key:
+        theirs = [package.archive for package in made.apt if package.archive]
+        says = f"{len(theirs)} packages from {theirs[0]}" if theirs else "no package"
+        rows.append(("toolkit", f"{says}, signed by {made.key.fingerprint}"))
+    if made.parts:
+        size = sum(part.size or 0 for part in made.parts)
+        rows.append(("toolkit", f"{len(made.parts)} archives by sha256, {size / 1e6:.0f} MB"))
     if made.wheels:
         names = ", ".join(dict.fromkeys(wheel.index for wheel in made.wheels))
         rows.append(("wheels", f"{len(made.wheels)} for Python {made.python} from {names}"))
