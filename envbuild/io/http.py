@@ -2,12 +2,14 @@
 
 import functools
 import time
+from collections.abc import Iterator
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 import requests
 from requests import exceptions
+from urllib3.exceptions import HTTPError
 
 from envbuild.errors import EnvbuildError, InputError, MachineError
 from envbuild.io import trace
@@ -17,6 +19,10 @@ T = TypeVar("T")
 
 #: Seconds to connect, and to wait for the next bytes.
 TIMEOUT = (10.0, 60.0)
+#: A body of which fewer bytes than this come in so many seconds is given up.
+LEAST, WINDOW = 64 << 10, 60.0
+#: Bytes of an answer that is kept in memory; pages of indexes have a few millions.
+LARGEST = 256 << 20
 _TRIES = 3
 _PASSING = frozenset({429, 500, 502, 503, 504})
 _FIXES = {
@@ -47,21 +53,27 @@ def get(
         url: full address.
         net: its CA file is trusted; offline forbids the request.
         allow: statuses from 400 on that are an answer for the caller, not an error.
-        options: passed on to ``requests`` (headers, params, auth, stream, timeout).
+        options: passed on to ``requests`` (headers, params, auth, timeout); with ``stream`` the
+            body is left to `pieces`.
 
     Raises:
-        MachineError: no answer, or a status from 400 on; the text holds host and status.
+        MachineError: no answer, one without end, or a status from 400 on; the text holds host and
+            status.
         InputError: the address cannot be one.
     """
     if net.offline:
         what = f"{_host(url)} would be asked, and --offline is set"
         raise MachineError(what, fix="run it once without --offline")
     options = {"timeout": TIMEOUT, "verify": ca_bundle(net) or True} | options
+    stream = options.pop("stream", False)
     turn = 1
     while True:
         trace.say(f"GET {_host(url)}{urlsplit(url).path}" + (f", try {turn}" if turn > 1 else ""))
         try:
-            response = _session().get(url, **options)
+            response = _session().get(url, stream=True, **options)
+            if not stream:
+                # Where requests itself keeps a body that was read.
+                response._content = _whole(response)
         except (exceptions.RequestException, OSError, ValueError) as e:
             if turn == _TRIES or not _passing(e):
                 raise _no_answer(url, e) from e
@@ -73,6 +85,43 @@ def get(
             response.close()
         time.sleep(turn)
         turn += 1
+
+
+def pieces(response: requests.Response, size: int = 1 << 20) -> Iterator[bytes]:
+    """The body in pieces of at most ``size`` bytes, as they come.
+
+    Raises:
+        requests.RequestException: it broke off, or it comes too slowly to be waited for.
+    """
+    waited, came = 0.0, 0
+    try:
+        while True:
+            asked = time.monotonic()
+            if not (piece := response.raw.read1(size, decode_content=True)):
+                return
+            # The time that the reader of the pieces takes is not the server's.
+            waited += time.monotonic() - asked
+            came += len(piece)
+            if waited > WINDOW:
+                if came < LEAST:
+                    text = f"it sent {came} bytes in {waited:.0f} seconds"
+                    raise exceptions.ReadTimeout(text)
+                waited, came = 0.0, 0
+            yield piece
+    except HTTPError as e:
+        raise exceptions.ChunkedEncodingError(e) from e
+    finally:
+        response.close()
+
+
+def _whole(response: requests.Response) -> bytes:
+    body = bytearray()
+    for piece in pieces(response):
+        body += piece
+        if len(body) > LARGEST:
+            text = f"the answer is longer than {LARGEST >> 20} MiB"
+            raise exceptions.ReadTimeout(text)
+    return bytes(body)
 
 
 def decoded(response: requests.Response, kind: type[T], name: str) -> T:

@@ -134,7 +134,7 @@ def blob(reference: Reference, digest: str, net: Net) -> Iterator[bytes]:
     response = _get(reference, f"blobs/{digest}", net, stream=True)
     seen = hashlib.sha256()
     try:
-        for piece in response.iter_content(1 << 20):
+        for piece in http.pieces(response):
             seen.update(piece)
             yield piece
     except requests.exceptions.RequestException as e:
