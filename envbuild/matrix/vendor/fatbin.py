@@ -18,6 +18,8 @@ from envbuild.values.codec import Value
 
 # Magic, version 1, header of 16 bytes: the only form that nvcc 11.7 to 13.5 write.
 _SIGNATURE = sass.MAGIC + struct.pack("<HH", 1, sass.HEADER.size)
+# Stands after the kind of a fatbin's first entry.
+_ENTRY_VERSION = struct.pack("<H", 0x101)
 _PIECE = 1 << 20
 #: What a search keeps of one piece for the next: longer than anything it looks for.
 _OVERLAP = 64
@@ -143,11 +145,21 @@ class _Stream:
             self.glibc.update(int(match[1]) for match in versions)
             if found >= 0:
                 self._at = found
-                return True
+                if self._is_fatbin():
+                    return True
+                self._at += len(_SIGNATURE)
+                continue
             self._at = max(end - _OVERLAP, self._at)
             if not self._more():
                 self._at = len(self._data)
                 return False
+
+    def _is_fatbin(self) -> bool:
+        """Not the constant in the code of a program that writes fatbins.
+
+        Compilers place fatbins at multiples of 8; what stands elsewhere must go on as one does.
+        """
+        return self.position % 8 == 0 or self.peek(sass.HEADER.size + 4)[-2:] == _ENTRY_VERSION
 
     def peek(self, size: int) -> bytes:
         """The next bytes, fewer at the end of the file; the window stays."""

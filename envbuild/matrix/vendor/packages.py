@@ -14,8 +14,14 @@ from envbuild.matrix.vendor.model import Measurer, Part, Unmeasurable, Unreachab
 from envbuild.matrix.vendor.torch import known_pythons
 from envbuild.matrix.vendor.wheel import WHEEL, WheelFacts
 
-# Packages whose device code lies in wheels of their own, of the same version.
-_CODE = {"jax": ("jax-cuda{major}-plugin", "jax-cuda{major}-pjrt")}
+# Packages whose own device code decides where they run, and the projects of the same version that
+# hold it beside their own. (What Triton reaches is its ptxas; numba compiles all of its code.)
+_CODE: dict[str, tuple[str, ...]] = {
+    "cudnn": (),
+    "cupy": (),
+    "jax": ("jax-cuda{major}-plugin", "jax-cuda{major}-pjrt"),
+    "tensorflow": (),
+}
 
 
 def _projects(row: PackageRule) -> list[str]:
@@ -32,20 +38,25 @@ def _parts(row: PackageRule, index: Index) -> list[Part]:
 
 
 def _measured(row: PackageRule, facts: Sequence[WheelFacts]) -> Mapping[str, object]:
-    libraries = [library for one in facts for library in one.libraries]
     values: dict[str, object] = {
         "glibc": reach.glibc(facts),
         "cudnn": any(metadata.leaves_open(one, r"nvidia-cudnn-cu\d+") for one in facts),
     }
-    least = reach.floor(libraries)
+    least = _floor(row, facts)
     if least and row.cc_min:
         # A vendor may promise less than its code reaches; it may not promise more.
         values["cc_min"] = max(least, row.cc_min, key=Version)
     return values
 
 
+def _floor(row: PackageRule, facts: Sequence[WheelFacts]) -> str | None:
+    if row.name not in _CODE:
+        return None
+    return reach.floor(library for one in facts for library in one.libraries)
+
+
 def _remark(row: PackageRule, facts: Sequence[WheelFacts]) -> str:
-    least = reach.floor(library for one in facts for library in one.libraries)
+    least = _floor(row, facts)
     if least and row.cc_min and Version(least) < Version(row.cc_min):
         return f"its code reaches down to {least}"
     return ""

@@ -10,11 +10,11 @@ from packaging.version import Version
 from envbuild.matrix.load import load
 from envbuild.matrix.model import Matrices, Row, TritonBuild
 from envbuild.matrix.vendor import ptxas, wheel
-from envbuild.matrix.vendor.index import Index
+from envbuild.matrix.vendor.index import Index, Listed
 from envbuild.matrix.vendor.model import Measurer, Part, Reader, Unmeasurable, Unreadable
 from envbuild.values.codec import Value
 
-_PTXAS = r"triton/(?:backends/nvidia|common/\.\.|third_party/cuda)/bin/ptxas"
+_PTXAS = r"triton/(?:.+/)?bin/ptxas"  # it moved with 2.2
 _CHOICE = r"triton/backends/nvidia/compiler\.py"
 # ``return ... if arch >= 100 else ...`` or ``if arch < 90``: from which target on it takes the
 # second program.
@@ -69,15 +69,21 @@ TRITON_WHEEL = Reader("triton-1", TritonFacts, read)
 
 
 def _parts(row: TritonBuild, index: Index) -> list[Part]:
-    """All releases from this row to the next: the row is said of each."""
+    """All releases from this row to the next: the row is said of each.
+
+    Of each the wheel of the newest interpreter is read: that of 2.0.0 for CPython 3.6 lacks ptxas.
+    """
     later = [Version(one.triton) for one in load().triton]
     end = min((one for one in later if one > Version(row.triton)), default=None)
-    releases = {
-        one.version
-        for one in index.releases("triton")
-        if Version(row.triton) <= one.version and (end is None or one.version < end)
-    }
-    return [Part(index.one("triton", str(one)), TRITON_WHEEL) for one in sorted(releases)]
+    newest: dict[Version, Listed] = {}
+    for one in sorted(index.releases("triton"), key=_by_python, reverse=True):
+        if Version(row.triton) <= one.version and (end is None or one.version < end):
+            newest.setdefault(one.version, one)
+    return [Part(one.file, TRITON_WHEEL) for _, one in sorted(newest.items())]
+
+
+def _by_python(wheel: Listed) -> list[Version]:
+    return [Version(python) for python in wheel.pythons]
 
 
 def _measured(row: TritonBuild, facts: Sequence[TritonFacts]) -> Mapping[str, object]:

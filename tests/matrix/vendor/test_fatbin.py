@@ -104,6 +104,19 @@ def test_a_fatbin_may_lie_across_two_pieces(offset: int) -> None:
     assert library.glibc == "2.30"
 
 
+def test_the_constant_of_a_program_that_writes_fatbins_is_none() -> None:
+    """As in the code of cuDNN's engines_tensor_ir: a move of the eight bytes, at an odd offset."""
+    constant = made.fatbin()[:8] + bytes.fromhex("49c78424b0020000 49c78424b8020000")
+    real = made.fatbin(made.entry(made.ELF, 90))
+    for offset in range(1, 8):
+        library = read(made.elf(bytes(offset) + constant + bytes(8 - offset) + real))
+        assert library.sass == (("90", 1),)
+        assert read(made.elf(bytes(offset) + real)).sass == (("90", 1),)
+        assert read(made.elf(bytes(offset) + constant[:9])).sass == ()
+    with pytest.raises(Unreadable):  # where a fatbin may stand it is not passed over
+        read(made.elf(bytes(8) + constant))
+
+
 def test_what_is_no_library_is_passed_over() -> None:
     for content in (b"", b"\x7fELF", b"!<arch>\n" + bytes(100), b"\x7fELF\x01\x01" + bytes(100)):
         assert fatbin.read("lib.so", made.stream(content)) is None
