@@ -7,9 +7,13 @@ from envbuild.matrix.vendor.model import Measurer, Verdict
 
 def measurers() -> dict[str, Measurer]:
     """The measurers by table."""
-    from envbuild.matrix.vendor import frameworks, toolkits
+    from envbuild.matrix.vendor import features, frameworks, metapackage, toolkits
 
-    every = (toolkits.TOOLKITS, toolkits.CLASHES, *frameworks.MEASURERS)
+    every = (
+        *(toolkits.TOOLKITS, toolkits.CLASHES, metapackage.WHEELS),
+        *(features.FEATURES, features.CAPABILITIES),
+        *frameworks.MEASURERS,
+    )
     return {one.table: one for one in every}
 
 

@@ -1,13 +1,16 @@
 """What a ptxas assembles, found by letting it try."""
 
+import contextlib
 import re
 import shutil
 import stat
 import tempfile
 import zipfile
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from envbuild.errors import MachineError
 from envbuild.io import proc
 from envbuild.matrix.vendor.model import Unreadable
 
@@ -22,18 +25,36 @@ class Assembler(NamedTuple):
     ptx: str
 
 
+@contextlib.contextmanager
+def taken(archive: zipfile.ZipFile, member: str) -> Iterator[Path]:
+    """One program of a wheel, as a file that can be run while the block lasts."""
+    with tempfile.TemporaryDirectory(prefix="envbuild-") as folder:
+        path = Path(folder) / PurePosixPath(member).name
+        with archive.open(member) as source, path.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+        path.chmod(stat.S_IRWXU)
+        yield path
+
+
 def in_zip(archive: zipfile.ZipFile, member: str) -> Assembler:
     """Measure the ptxas that is one member of a wheel.
 
     Raises:
         Unreadable: it cannot be run here, or answers as no ptxas does.
     """
-    with tempfile.TemporaryDirectory(prefix="envbuild-") as folder:
-        path = Path(folder) / "ptxas"
-        with archive.open(member) as source, path.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
-        path.chmod(stat.S_IRWXU)
+    with taken(archive, member) as path:
         return measure(path)
+
+
+def listed(archive: zipfile.ZipFile, member: str) -> tuple[str, ...]:
+    """The plain real targets that the nvcc of a wheel lists.
+
+    Raises:
+        Unreadable: it cannot be run here.
+    """
+    with taken(archive, member) as path:
+        said = _run(path, "--list-gpu-code").out
+    return tuple(sorted(re.findall(r"^sm_(\d+)$", said, re.MULTILINE), key=_order))
 
 
 def measure(ptxas: Path) -> Assembler:
@@ -69,13 +90,11 @@ def assemble(ptxas: Path, text: str, target: str) -> str:
     return "" if done.rc == 0 else done.err + done.out or f"exit code {done.rc}"
 
 
-def _run(ptxas: Path, *arguments: str) -> proc.Completed:
-    from envbuild.errors import MachineError
-
+def _run(path: Path, *arguments: str) -> proc.Completed:
     try:
-        return proc.run([str(ptxas), *arguments], timeout=_TIMEOUT)
+        return proc.run([str(path), *arguments], timeout=_TIMEOUT)
     except MachineError as e:
-        what = f"its ptxas does not run on this machine: {e.what}"
+        what = f"its {path.name} does not run on this machine: {e.what}"
         raise Unreadable(what) from e
 
 
