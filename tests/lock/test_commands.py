@@ -97,7 +97,7 @@ def test_render_keeps_a_strangers_folder(desk: Path) -> None:
 
 
 def test_a_later_source_is_exit_3(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (desk / "plan.json").write_bytes(dump(replace(plans.IMAGE, toolkit_source="conda")))
+    (desk / "plan.json").write_bytes(dump(replace(plans.IMAGE, toolkit_source="runfile")))
     assert app.run(["lock", "plan.json"]) == 3
     assert "image, wheels, distro" in capsys.readouterr().err
 

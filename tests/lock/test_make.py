@@ -77,15 +77,21 @@ def test_no_engine_and_no_apt_is_exit_4(server: Server, monkeypatch: pytest.Monk
 
 def test_a_plan_of_a_later_source_is_exit_3(plain: Net) -> None:
     with pytest.raises(NoPlanError, match="image, wheels, distro"):
-        make.lock(replace(plans.IMAGE, toolkit_source="redist"), plain)
+        make.lock(replace(plans.IMAGE, toolkit_source="runfile"), plain)
 
 
-@pytest.mark.parametrize("lock", [locks.WHEELS, locks.DISTRO, locks.IMAGE, locks.TORCH])
+@pytest.mark.parametrize(
+    "lock",
+    [
+        *(locks.WHEELS, locks.DISTRO, locks.IMAGE, locks.TORCH),
+        *(locks.APT, locks.REDIST, locks.CONDA),
+    ],
+)
 def test_the_text_reads_back_one_entry_a_line(lock: Lock) -> None:
     text = dump_lock(lock)
     assert load(Lock, text, "envbuild.lock") == lock
     lines = text.decode().splitlines()
-    entries = [*lock.apt, *lock.wheels]
+    entries = [*lock.apt, *lock.wheels, *lock.parts]
     assert sum(line.startswith('    {"name": ') for line in lines) == len(entries)
 
 

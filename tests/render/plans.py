@@ -1,8 +1,9 @@
 """Plans written by hand (made; figures of the matrices of 2026-12-01), as a planner gives them."""
 
-from envbuild.values.codec import Pairs
+from envbuild.values.codec import Pairs, replace
 from envbuild.values.finding import Finding
 from envbuild.values.plan import (
+    Archive,
     DriverNeed,
     Flags,
     HostCompiler,
@@ -163,4 +164,54 @@ TORCH = Plan(
     python="3.11",
     run=CDI,
     matrix=MATRIX,
+)
+
+
+def _archived(archive: Archive, *apt: str) -> Plan:
+    """The image of Pascal with CUDA 12.9 from an archive of the toolkit's own."""
+    gcc = {"NVCC_CCBIN": "/usr/bin/g++-12", "CUDAHOSTCXX": "/usr/bin/g++-12"}
+    return replace(
+        DISTRO,
+        cuda="12.9.2",
+        toolkit_source=archive.kind,
+        image=replace(WHEELS.image, flavour="devel"),
+        layout=Layout(archive=archive),
+        host_compiler=HostCompiler(name="gcc", version="12", max=14),
+        env=Pairs({"CUDA_HOME": "/usr/local/cuda"} | gcc | {"CUDAARCHS": "61"} | VISIBLE),
+        apt=(*apt, "g++"),
+    )
+
+
+APT = _archived(
+    Archive(
+        kind="apt",
+        name="debian12",
+        url="https://developer.download.nvidia.com/compute/cuda/repos/debian12/",
+        key="EB693B3035CD5710E231E123A4B469963BF863CC",
+        key_file="3bf863cc.pub",
+        never=("cuda", "/^cuda-[0-9]+-[0-9]+$/", "cuda-drivers*", "libcuda1*"),
+    ),
+    "ca-certificates",
+    "cuda-toolkit-12-9",
+)
+REDIST = _archived(
+    Archive(
+        kind="redist",
+        name="redist",
+        url="https://developer.download.nvidia.com/compute/cuda/redist/",
+        parts=("cuda_nvcc", "cuda_cudart", "cuda_cccl", "cuda_nvrtc"),
+    ),
+    "ca-certificates",
+    "python3",
+)
+CONDA = _archived(
+    Archive(
+        kind="conda",
+        name="conda-forge",
+        url="https://conda.anaconda.org/conda-forge/",
+        parts=("cuda-nvcc-impl", "cuda-cudart-dev"),
+    ),
+    "ca-certificates",
+    "python3",
+    "zstd",
 )

@@ -14,7 +14,7 @@ from envbuild.render.view import image_name
 from envbuild.values.codec import Pairs, digest, dump, load, replace
 from envbuild.values.finding import Finding
 from envbuild.values.image import BuildContext
-from envbuild.values.lock import Lock
+from envbuild.values.lock import Key, Lock
 from envbuild.values.plan import ImageChoice, Layout, Plan, RunFlags
 from tests.render import locks, plans
 
@@ -177,10 +177,78 @@ def test_a_refused_plan_is_not_rendered() -> None:
         render(replace(plans.WHEELS, outcome="refuse", findings=(error,)), None)
 
 
+def test_a_source_that_is_not_rendered_names_those_that_are() -> None:
+    with pytest.raises(NoPlanError, match="image, wheels, distro, apt, redist, conda"):
+        render(replace(plans.WHEELS, toolkit_source="runfile"), None)
+
+
 @pytest.mark.parametrize("source", ["apt", "redist", "conda"])
-def test_a_source_that_is_not_rendered_names_those_that_are(source: str) -> None:
-    with pytest.raises(NoPlanError, match="image, wheels, distro"):
+def test_a_plan_that_does_not_say_where_to_fetch_is_refused(source: str) -> None:
+    with pytest.raises(InputError, match="where its toolkit is fetched"):
         render(replace(plans.WHEELS, toolkit_source=source), None)
+
+
+@pytest.mark.parametrize("plan", [plans.APT, plans.REDIST, plans.CONDA])
+def test_what_is_fetched_by_hash_needs_a_lock(plan: Plan) -> None:
+    with pytest.raises(InputError, match="from a lock alone"):
+        render(plan, None)
+
+
+@pytest.mark.parametrize(
+    ("plan", "lock"),
+    [(plans.APT, locks.APT), (plans.REDIST, locks.REDIST), (plans.CONDA, locks.CONDA)],
+)
+def test_an_archive_is_fetched_by_hash_and_its_mirror_is_a_secret(plan: Plan, lock: Lock) -> None:
+    context = render(plan, lock)
+    lines = text(context, "Dockerfile")
+    assert context.secrets == ("ca", "apt_sources", "toolkit_mirror")
+    assert "apt-key" not in lines
+    assert "curl" not in lines
+    assert lines.count("mode=0444,required=false") == 4
+    listed = text(context, "toolkit.lock").split()
+    if plan is plans.APT:
+        assert listed == [
+            "cuda-cudart-12-9=12.9.79-1", "cuda-nvcc-12-9=12.9.86-1", "cuda-toolkit-12-9=12.9.2-1",
+        ]  # fmt: skip
+        assert "cuda" not in text(context, "apt.lock")
+        assert text(context, "toolkit.sha256").count("/var/cache/apt/archives/cuda-") == 3
+        assert "g++_4%3a12.2.0-3_amd64.deb" in text(context, "apt.sha256")
+        assert f"3bf863cc.pub /etc/apt/keyrings/envbuild-toolkit.asc SHA256:{'9' * 64}" in lines
+    else:
+        assert listed[::2] == [part.sha256 for part in lock.parts]
+        assert listed[1::2] == [part.path for part in lock.parts]
+        assert text(context, "unpack.py").startswith('"""Unpack')
+    assert set(text(context, ".dockerignore").split()[1:]) <= {f"!{f.path}" for f in context.files}
+
+
+@pytest.mark.parametrize(
+    ("plan", "lock", "changes"),
+    [
+        (plans.APT, locks.APT, {"key": Key(fingerprint="x", file="k", sha256="9" * 64)}),
+        (plans.APT, locks.APT, {"key": replace(locks.APT.key, file="../k")}),
+        (plans.APT, locks.APT, {"key": replace(locks.APT.key, sha256="9;reboot")}),
+        (plans.APT, locks.APT, {"apt": (replace(locks.APT.apt[1], sha256="9 /etc/x"),)}),
+        (plans.REDIST, locks.REDIST, {"parts": (replace(locks.REDIST.parts[0], path="../x"),)}),
+        (plans.REDIST, locks.REDIST, {"parts": (replace(locks.REDIST.parts[0], path="/x"),)}),
+        (plans.REDIST, locks.REDIST, {"parts": (replace(locks.REDIST.parts[0], path="a b"),)}),
+        (plans.REDIST, locks.REDIST, {"parts": (replace(locks.REDIST.parts[0], sha256="1"),)}),
+    ],
+)
+def test_a_lock_that_nobody_made_is_refused(
+    plan: Plan, lock: Lock, changes: dict[str, object]
+) -> None:
+    with pytest.raises(InputError):
+        render(plan, replace(lock, **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"url": "https://x/$(reboot)"}, {"never": ("x y",)}, {"never": ("/^(a|b)$/",)}],
+)
+def test_an_archive_that_nobody_planned_is_refused(changes: dict[str, object]) -> None:
+    archive = replace(plans.APT.layout.archive, **changes)
+    with pytest.raises(InputError):
+        render(replace(plans.APT, layout=Layout(archive=archive)), locks.APT)
 
 
 def test_a_plan_for_a_host_is_not_rendered() -> None:

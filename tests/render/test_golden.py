@@ -22,6 +22,9 @@ CASES: dict[str, tuple[Plan, Lock | None]] = {
     "image": (plans.IMAGE, locks.IMAGE),
     "torch": (plans.TORCH, locks.TORCH),
     "unlocked": (plans.WHEELS, None),
+    "apt": (plans.APT, locks.APT),
+    "redist": (plans.REDIST, locks.REDIST),
+    "conda": (plans.CONDA, locks.CONDA),
 }
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from envbuild.io.proc import Completed, run
+from envbuild.lock.repository import Repository
 from envbuild.render import templates
 from envbuild.render.view import add_components, dummy
+from envbuild.values.lock import Key
 from tests.render import locks, plans
 from tests.render.test_context import dockerfile
 
@@ -84,12 +86,16 @@ def test_the_script_that_asks_apt_is_clean() -> None:
     if shutil.which("shellcheck") is None:
         pytest.skip("shellcheck is not here")
     layout = plans.DISTRO.layout
+    key = Key(fingerprint="A" * 40, file="k.pub", sha256="9" * 64)
+    vendor = Repository("debian12", "http://mirror.example/x", key, b"", ("Package: cuda",))
     script = templates.fill(
         "apt-resolve.sh.j2",
         components=layout.components,
         add_components=add_components(layout.components),
         dummy=dummy(layout.dummies),
         packages=plans.DISTRO.apt,
+        vendor=vendor,
+        key="key.asc",
     )
     done = run(["shellcheck", "-s", "sh", "-"], timeout=60, stdin=script)
     assert done.out == ""
