@@ -98,7 +98,7 @@ def _product(text: str, table: Table) -> Card:
     if ccs[0] not in table.capabilities:
         what = f"{rows[0].name} is cc {ccs[0]}, which these matrices do not know"
         raise InputError(what, fix="give --cc, or add the row with ENVBUILD_MATRICES")
-    return _card(ccs[0], rows)
+    return replace(_card(ccs[0], rows), vgpu=is_vgpu(text.strip()))
 
 
 def _card(cc: str, rows: "tuple[Product, ...]") -> Card:
@@ -129,6 +129,16 @@ def module_of(table: Table, card: Card) -> str:
     return card.module or table.capability(card.cc).module
 
 
+def is_vgpu(name: str) -> bool:
+    """``NVIDIA A10-24Q``, ``GRID A100D-10C``: a profile ends in its memory and series.
+
+    >>> is_vgpu("NVIDIA A10-24Q"), is_vgpu("NVIDIA A100-SXM4-40GB"), is_vgpu("GRID T4-2B4")
+    (True, False, True)
+    """
+    profile = name.rpartition("-")[2].rstrip("4") if "-" in name else ""
+    return profile[-1:] in set("ABCQ") and profile[:-1].isdigit()
+
+
 def _detected(gpus: tuple[Gpu, ...], table: Table) -> list[Card]:
     return [card for gpu in gpus if (card := _card_of(gpu, table)) is not None]
 
@@ -151,8 +161,8 @@ def _card_of(gpu: Gpu, table: Table) -> Card | None:
     cc = known_cc(cc, "the GPU's cc", table)
     fitting = tuple(row for row in rows if row.cc in {None, cc})
     card = _card(cc, fitting) if fitting else Card(cc=cc, name=gpu.name)
-    split = gpu.mig is not None and gpu.mig.enabled
-    return replace(card, mig=gpu.mig.instances) if split and gpu.mig is not None else card
+    mig = gpu.mig.instances if gpu.mig is not None and gpu.mig.enabled else None
+    return replace(card, mig=mig, vgpu=is_vgpu(gpu.name or ""))
 
 
 def unknown(flag: str, text: str, known: tuple[str, ...]) -> NoReturn:

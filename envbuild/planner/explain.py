@@ -25,11 +25,13 @@ class Hard(msgspec.Struct, frozen=True):
         says: the verdicts, in the rules' order.
         before: places that the first ``i`` rules leave; one entry more than rules.
         others: places that all rules but the one at ``i`` leave.
+        kind: places of the kind asked for, see `kind_of`.
     """
 
     says: tuple[Verdict, ...]
     before: tuple[int, ...]
     others: tuple[int, ...]
+    kind: int = 0
 
     def decided(self, mask: int, serves: Callable[[int], bool]) -> Finding | None:
         """The one rule that keeps these rows out; None = they stay in.
@@ -53,17 +55,17 @@ class Hard(msgspec.Struct, frozen=True):
 def hard(table: Table, target: Target) -> Hard:
     """What all hard rules say about a target."""
     says = tuple(verdict(rule, table, one) for rule in rules.HARD for one in target.machines)
-    return _hard(says, table.all_places)
+    return _hard(says, table.all_places, kind_of(table, target))
 
 
-def _hard(says: tuple[Verdict, ...], every: int) -> Hard:
+def _hard(says: tuple[Verdict, ...], every: int, kind: int = 0) -> Hard:
     before, after = [every], [every]
     for judged in says:
         before.append(before[-1] & judged.mask)
     for judged in reversed(says):
         after.append(after[-1] & judged.mask)
     others = (b & a for b, a in zip(before, reversed(after[:-1]), strict=False))
-    return Hard(says, tuple(before), tuple(others))
+    return Hard(says, tuple(before), tuple(others), kind)
 
 
 def alternatives(table: Table, target: Target, choice: Choice | None) -> tuple[Alternative, ...]:
@@ -81,13 +83,13 @@ def alternatives(table: Table, target: Target, choice: Choice | None) -> tuple[A
     return (*found, *(_other_ways(table, choice) if choice is not None else ()))
 
 
-def serving(table: Table, target: Target, cuda: str) -> int:
-    """Places of a toolkit that are of the kind asked for.
+def kind_of(table: Table, target: Target) -> int:
+    """Places of the kind asked for.
 
     Images or this machine, with a compiler or beside a framework's wheels: what is of another
     kind is no answer to the request, whatever else speaks against it.
     """
-    mask = table.of_cuda.get(cuda, 0)
+    mask = table.all_places
     for rule in _KIND:
         mask &= verdict(rule, table, target).mask
     return mask
@@ -95,7 +97,7 @@ def serving(table: Table, target: Target, cuda: str) -> int:
 
 def decided(table: Table, target: Target, cuda: str, judged: Hard) -> Finding | None:
     """The one finding that keeps a toolkit out, about the best of its places; None = it is in."""
-    mask = serving(table, target, cuda)
+    mask = table.of_cuda.get(cuda, 0) & judged.kind
     if not mask:
         return _elsewhere(table, target, cuda)
     if target.torch is None:

@@ -1,5 +1,7 @@
 """Targets: which one a compute capability compiles to, whose code runs where, and the flags."""
 
+from functools import lru_cache
+
 import msgspec
 
 from envbuild.matrix.model import Capability, Toolkit
@@ -17,6 +19,7 @@ class Code(msgspec.Struct, frozen=True):
     ptx: bool
 
 
+@lru_cache(maxsize=256)
 def split(target: str) -> tuple[int, int, str]:
     """``120f`` as (12, 0, 'f'): major, minor, suffix."""
     digits = target.rstrip("af")

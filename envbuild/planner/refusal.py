@@ -2,7 +2,7 @@
 
 from envbuild.errors import NoPlanError
 from envbuild.planner.conflict import conflict
-from envbuild.planner.explain import decided, hard, serving
+from envbuild.planner.explain import decided, hard, kind_of
 from envbuild.planner.rules.base import about, without_name
 from envbuild.planner.table import Table, bits
 from envbuild.planner.target import Part, Target, parts, without
@@ -43,7 +43,8 @@ def _says(core: tuple[Part, ...]) -> str:
 def deciding(table: Table, target: Target, core: tuple[Part, ...]) -> tuple[Finding, ...]:
     """What decided about the toolkits asked for; those with one reason share a finding."""
     alone = without(target, tuple(p for p in parts(target) if p not in core))
-    there = [c for c in table.toolkits if serving(table, target, c)] or list(table.toolkits)
+    kind = kind_of(table, target)
+    there = [c for c in table.toolkits if table.of_cuda.get(c, 0) & kind] or list(table.toolkits)
     asked = [c for c in there if _in_range(table, target, c)] or there
     by_core, by_all = hard(table, alone), hard(table, target)
     found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}

@@ -17,6 +17,7 @@ class Card(Value):
     """One kind of GPU asked for. All but the cc is None where only the cc was given.
 
     ``mig``: its instances, as the machine shows them; () = it is partitioned and has none.
+    ``vgpu``: a slice of it in a virtual machine.
     """
 
     cc: str
@@ -29,6 +30,7 @@ class Card(Value):
     module: str | None = None
     note: str = ""
     mig: tuple[str, ...] | None = None
+    vgpu: bool = False
 
 
 class Wanted(Value):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.planner.notes.machine import is_vgpu
+from envbuild.planner.cards import is_vgpu
 from envbuild.values.codec import load as read
 from envbuild.values.codec import replace
 from envbuild.values.host import Gpu, Host, Mig, Tool

@@ -122,6 +122,7 @@ def test_the_default_torch_of_pip_follows_the_date() -> None:
 
 
 def test_what_a_torch_needs_and_does_not_state_stands_beside_it() -> None:
-    made = _builds("2.2.2", "cu121", beside=("numpy<2",))
-    plan = ask(made, "8.6", packages="torch==2.2.2+cu121")
-    assert plan.packages == ("torch==2.2.2+cu121", "numpy<2")
+    made = _builds("2.8.0", "cu126", beside=("numpy<2",))
+    plan = ask(made, "8.6", packages="torch==2.8.0+cu126")
+    assert plan.packages == ("torch==2.8.0+cu126", "numpy<2")
+    assert ask(load(), "8.6", packages="torch==2.8.0+cu126").packages == plan.packages[:1]

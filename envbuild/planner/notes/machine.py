@@ -57,18 +57,8 @@ def virtual(chosen: Chosen) -> Iterator[Finding]:
     """A slice of a card in a virtual machine."""
     row = next((s for s in chosen.table.matrices.situations if s.what == "vgpu"), None)
     for card in chosen.target.cards if row is not None else ():
-        if row is not None and is_vgpu(card.name or ""):
+        if row is not None and card.vgpu:
             yield note("vgpu", "watch", f"{_named(card)}: {row.says}", cite(row, row.what))
-
-
-def is_vgpu(name: str) -> bool:
-    """``NVIDIA A10-24Q``, ``GRID A100D-10C``: a profile ends in its memory and series.
-
-    >>> is_vgpu("NVIDIA A10-24Q"), is_vgpu("NVIDIA A100-SXM4-40GB"), is_vgpu("GRID T4-2B4")
-    (True, False, True)
-    """
-    profile = name.rpartition("-")[2].rstrip("4") if "-" in name else ""
-    return profile[-1:] in set("ABCQ") and profile[:-1].isdigit()
 
 
 def profilers(chosen: Chosen) -> Iterator[Finding]:

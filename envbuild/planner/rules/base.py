@@ -1,6 +1,7 @@
 """What a rule is, and how it becomes a mask over places or builds."""
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -25,8 +26,9 @@ class Rule(msgspec.Struct, frozen=True):
         axis: ``toolkit`` and ``build`` are judged by their rows; a tuple of fields of `Place`
             is judged by one place of each group that is equal in them, () by every place.
         reads: the fields of the target that it looks at; equal fields, equal verdicts.
+        values: those fields of a target.
         judge: a finding speaks against the row.
-        asked: it has nothing to say unless one of these fields is set.
+        asked: it has nothing to say unless one of these fields is set; None = it always may.
         binds: kinds or sources of places that it can speak against, () = all.
         each: judged for each card by itself, so that sets of cards share what is known of each.
     """
@@ -34,8 +36,9 @@ class Rule(msgspec.Struct, frozen=True):
     id: str
     axis: Axis
     reads: tuple[str, ...]
+    values: Callable[[Target], object]
     judge: Judge
-    asked: tuple[str, ...]
+    asked: Callable[[Target], bool] | None
     binds: tuple[str, ...]
     each: Literal["", "cc", "cards"]
 
@@ -62,20 +65,35 @@ def rule(
 
     def make(judge: Judge) -> Rule:
         name = judge.__name__.replace("_", "-")
-        return Rule(name, axis, (*asked, *reads), judge, asked, binds, each)
+        every = (*asked, *reads)
+        return Rule(name, axis, every, _values(every), judge, _asked(asked), binds, each)
 
     return make
 
 
+def _values(fields: tuple[str, ...]) -> Callable[[Target], object]:
+    return attrgetter(*fields) if fields else lambda _: None
+
+
+def _asked(fields: tuple[str, ...]) -> Callable[[Target], bool] | None:
+    if not fields:
+        return None
+    one = attrgetter(*fields)
+    return (
+        (lambda target: any(one(target))) if len(fields) > 1 else lambda target: bool(one(target))
+    )
+
+
 def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
     """The rule's verdict on every row, remembered per table and per what the rule reads."""
-    if rule.asked and not any(getattr(target, field) for field in rule.asked):
-        return Verdict(_every(rule, table), ())
-    key = (rule.id, *[getattr(target, field) for field in rule.reads])
+    if rule.asked is not None and not rule.asked(target):
+        return _silent(table, rule.axis == "build")
+    key = (rule.id, rule.values(target))
     if not rule.each or not target.cards:
         return _known(rule, table, target, key)
+    by_cc = rule.each == "cc"
     one = [
-        _known(rule, table, target, (*key, card.cc if rule.each == "cc" else card), card)
+        _known(rule, table, target, (key, card.cc if by_cc else card), card)
         for card in target.cards
     ]
     if len(one) == 1:
@@ -84,6 +102,14 @@ def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
     for made in one:
         mask &= made.mask
     return Verdict(mask, tuple(said for made in one for said in made.says))
+
+
+def _silent(table: Table, build: bool) -> Verdict:
+    known = table.memo.get(build)
+    if not isinstance(known, Verdict):
+        known = Verdict(table.all_builds if build else table.all_places, ())
+        remember(table, build, known)
+    return known
 
 
 def _known(

@@ -117,7 +117,7 @@ def wsl_card(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     return None
 
 
-@rule((), asked=("l4t",), each="cc")
+@rule(("cuda", "source", "os", "own"), asked=("l4t",), each="cc")
 def jetson(table: Table, place: Place, target: Target) -> Finding | None:
     """Up to L4T 36 the CUDA of a Jetson is that of its L4T; from 38 on it is a server platform."""
     here = isinstance(place.row, JetsonRow)
