@@ -63,7 +63,10 @@ def wheel(
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for member, data in (members or {}).items():
             archive.writestr(member, data)
-        archive.writestr(f"{project}-{version}.dist-info/METADATA", "\n".join(lines) + "\n")
+        about = f"{project}-{version}.dist-info"
+        archive.writestr(f"{about}/METADATA", "\n".join(lines) + "\n")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: false\n")
+        archive.writestr(f"{about}/RECORD", "")
     return path
 
 
