@@ -75,6 +75,9 @@ def refusal(said: str) -> EnvbuildError | None:
     if hit := re.search(r"(?m)^.*(?:Release file .* is expired|is not valid yet).*$", said):
         what = "the archive's Release file is out of date"
         return MachineError(what, why=hit[0].strip(), fix="check the clock; mend the mirror")
+    if hit := re.search(r"(?m)^.*(?:Hash Sum mismatch|File has unexpected size).*$", said):
+        what = "an archive serves other bytes than its signed index names"
+        return StaleError(what, why=hit[0].strip(), fix="wait for the mirror to be whole again")
     if hit := re.search(rf"(?m)^.*{_SIGNED_WRONG}.*$", said):
         what = "an archive is not signed by the key that is pinned for it"
         return StaleError(what, why=hit[0].strip(), fix="trust no other key; look at the mirror")

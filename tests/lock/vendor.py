@@ -351,6 +351,11 @@ def zstd(data: bytes) -> bytes:
     return subprocess.run(argv, input=data, capture_output=True, check=True).stdout
 
 
+def sha256(path: Path) -> str:
+    """The hash of a file, in hex."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 @contextmanager
 def served(root: Path) -> Iterator[str]:
     """Serve a folder on this machine; its address."""
