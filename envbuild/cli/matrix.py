@@ -101,6 +101,34 @@ def verify(
     return 4 if found.failed else 0
 
 
+@group.command("update")
+@expand
+def update(
+    *,
+    net: IndexFlags,
+    output: OutputFlags,
+    only: Only = None,
+    work: Work = _WORK,
+    out: Annotated[
+        str, typer.Option("-o", "--output", help="The YAML file to write; - is standard output.")
+    ] = "matrix-update.yaml",
+) -> int:
+    """Measure the releases that the rows lack, and write rows to review; no row is changed."""
+    from envbuild.io import files
+    from envbuild.matrix.vendor.update import text
+    from envbuild.matrix.vendor.update import update as run
+
+    found = run(_words(only), Path(work), net.net(), show.note)
+    if output.json:
+        show.json(found)
+    if out == "-":
+        show.result(text(found))
+    else:
+        files.write(out, text(found).encode())
+        show.note(f"{len(found.rows)} new rows in {out}, {len(found.skipped)} releases left out")
+    return 0
+
+
 def _form(found: "Report", path: str) -> bytes:
     from envbuild.matrix.vendor import report as forms
     from envbuild.values.codec import dump

@@ -17,7 +17,7 @@ from envbuild.engines.wheels import sha256
 from envbuild.errors import InputError, MachineError
 from envbuild.io import files, pip, proc
 from envbuild.io.net import Net
-from envbuild.matrix.vendor.model import Part, Reader, Unreachable, VendorFile
+from envbuild.matrix.vendor.model import Part, Unreachable, VendorFile
 from envbuild.values.codec import Value, dump, load
 
 _TRIES = 3
@@ -54,18 +54,13 @@ class Store:
         except InputError:
             return None  # cut, or of another version of this reader
 
-    def read(self, file: VendorFile, readers: tuple[Reader, ...]) -> None:
-        """Fetch a file, let each reader read it, keep what they found.
+    def keep(self, part: Part, facts: Value) -> None:
+        """Keep the facts of a part for the next run.
 
         Raises:
-            Unreachable: it did not come, after all tries.
             MachineError: the disk is full, or the work folder cannot be written.
-            Unreadable: a reader did not find what it looks for.
         """
-        with self.fetched(file) as path:
-            for reader in readers:
-                found = reader.read(path)
-                files.write(self._path(Part(file, reader)), dump(found))
+        files.write(self._path(part), dump(facts))
 
     @contextlib.contextmanager
     def fetched(self, file: VendorFile) -> Iterator[Path]:

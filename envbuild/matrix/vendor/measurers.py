@@ -3,6 +3,7 @@
 from envbuild.errors import InputError
 from envbuild.matrix.tables import TABLES
 from envbuild.matrix.vendor.model import Measurer, Verdict
+from envbuild.values.codec import Value
 
 
 def measurers() -> dict[str, Measurer]:
@@ -59,3 +60,8 @@ def chosen(words: tuple[str, ...]) -> tuple[str, ...]:
             raise InputError(what, fix=hint)
     wanted = set().union(*(groups[word] for word in words))
     return tuple(name for name in tables if name in wanted)
+
+
+def key(table: str, row: Value) -> str:
+    """The name of a row in its table: ``2.15.0/pypi/x86_64``."""
+    return "/".join(str(getattr(row, field)) for field in TABLES[table].key)

@@ -1,6 +1,6 @@
 """Every row against the packages that hold its facts."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,8 @@ from envbuild.io.net import Net
 from envbuild.io.workspace import Workspace
 from envbuild.matrix.load import load, load_names, load_reference
 from envbuild.matrix.model import Row
-from envbuild.matrix.tables import TABLES
 from envbuild.matrix.vendor import measurers
+from envbuild.matrix.vendor.bench import VERDICTS, Bench
 from envbuild.matrix.vendor.fetch import Store
 from envbuild.matrix.vendor.index import Index
 from envbuild.matrix.vendor.model import (
@@ -17,68 +17,11 @@ from envbuild.matrix.vendor.model import (
     Judged,
     Measurer,
     Part,
-    Reader,
     Unmeasurable,
     Unreachable,
-    Unreadable,
-    VendorFile,
-    Verdict,
 )
 from envbuild.matrix.vendor.report import Report, report
-from envbuild.values.codec import Value, fields, replace
-
-_VERDICTS: dict[type[Exception], Verdict] = {
-    Unreachable: "not reachable",
-    Unmeasurable: "cannot be measured",
-    Unreadable: "cannot be measured",
-}
-_NO_VERDICT_YET = (Unreachable, Unmeasurable, Unreadable)
-
-
-class Bench:
-    """Reads parts: each file is fetched once, for all readers that still want it.
-
-    Args:
-        index: what there is.
-        store: where facts are kept.
-    """
-
-    def __init__(self, index: Index, store: Store) -> None:
-        self.index = index
-        self._store = store
-        self._faults: dict[tuple[str, str], Exception] = {}
-
-    def read(self, parts: Iterable[Part]) -> None:
-        """Read what no earlier run read; what does not come is told by `facts`."""
-        wanted: dict[str, tuple[VendorFile, list[Reader]]] = {}
-        for part in parts:
-            if self._store.kept(part) is None:
-                readers = wanted.setdefault(part.file.sha256, (part.file, []))[1]
-                if part.reader not in readers:
-                    readers.append(part.reader)
-        for file, readers in wanted.values():
-            self._read(file, tuple(readers))
-
-    def _read(self, file: VendorFile, readers: tuple[Reader, ...]) -> None:
-        try:
-            self._store.read(file, readers)
-        except _NO_VERDICT_YET as e:
-            self._faults |= {(file.sha256, reader.name): e for reader in readers}
-
-    def facts(self, parts: Sequence[Part]) -> list[Value]:
-        """The facts of parts that were read.
-
-        Raises:
-            Unreachable: a file did not come.
-            Unreadable: a file does not hold what it should.
-        """
-        found = []
-        for part in parts:
-            kept = self._store.kept(part)
-            if kept is None:
-                raise self._faults[part.file.sha256, part.reader.name]
-            found.append(kept)
-        return found
+from envbuild.values.codec import fields, replace
 
 
 def verify(
@@ -146,7 +89,7 @@ def _judged(
     parts: Sequence[Part] | Exception,
     bench: Bench,
 ) -> Judged:
-    start = Judged(table=table, key=key(table, row), status=row.status, verdict="agrees")
+    start = Judged(table=table, key=measurers.key(table, row), status=row.status, verdict="agrees")
     if measurer is None:
         verdict, why = measurers.rest(table)
         return replace(start, verdict=verdict, why=why)
@@ -156,8 +99,8 @@ def _judged(
         facts = bench.facts(parts)
         values = {**measurer.measured(row, facts), **measurer.listed(row, facts, bench.index)}
         start = replace(start, read=_files(parts), why=measurer.remark(row, facts))
-    except _NO_VERDICT_YET as e:
-        return replace(start, verdict=_VERDICTS[type(e)], why=str(e))
+    except tuple(VERDICTS) as e:
+        return replace(start, verdict=VERDICTS[type(e)], why=str(e))
     return judge(start, row, values)
 
 
@@ -175,11 +118,6 @@ def judge(start: Judged, row: Row, values: Mapping[str, object]) -> Judged:
         compared=tuple(values),
         differences=differences,
     )
-
-
-def key(table: str, row: Value) -> str:
-    """The name of a row in its table: ``2.15.0/pypi/x86_64``."""
-    return "/".join(str(getattr(row, field)) for field in TABLES[table].key)
 
 
 def text(value: object) -> str:
