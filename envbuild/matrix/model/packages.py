@@ -52,7 +52,8 @@ class PackageRule(Row):
 
     Attributes:
         name: as people ask for it; ``requirement`` what is installed for a CUDA major.
-        cc_min, cc_max: compute capabilities it serves.
+        cc_min, cc_max: compute capabilities it serves; ``cc_not``: those between that its wheels
+            hold no code for.
         cuda_min, cuda_max: toolkits it serves (prefix comparison).
         version_min, version_max: first and last version under this requirement, None = open.
         needs_jit: it emits PTX that the driver must compile.
@@ -70,6 +71,7 @@ class PackageRule(Row):
     version_max: str | None = None
     cc_min: str | None = None
     cc_max: str | None = None
+    cc_not: tuple[str, ...] = ()
     cuda_min: str | None = None
     cuda_max: str | None = None
     needs_jit: bool = False
