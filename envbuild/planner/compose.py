@@ -81,11 +81,11 @@ def cudnn_from_tag(table: Table, target: Target, place: Place) -> bool:
         return False
     if target.image_flavour not in tag.cudnn_flavours:
         return False
-    for floor in table.matrices.cudnn:
-        if any(numbers(cc) < numbers(floor.cc_min) for cc in target.cc):
-            known = tag.cudnn_version
-            return known is not None and numbers(known) < numbers(floor.cudnn_from)
-    return True
+    known = tag.cudnn_version
+    below = [
+        f for f in table.matrices.cudnn if any(numbers(c) < numbers(f.cc_min) for c in target.cc)
+    ]
+    return all(known is not None and numbers(known) < numbers(f.cudnn_from) for f in below)
 
 
 def host_compiler(table: Table, target: Target, place: Place) -> HostCompiler | None:

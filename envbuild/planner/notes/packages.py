@@ -16,14 +16,17 @@ def cudnn_floor(chosen: Chosen) -> Iterator[Finding]:
     """The library cuDNN has left the older cards."""
     if chosen.target.l4t is not None:
         return  # L4T brings its own
-    for row in chosen.table.matrices.cudnn:
-        # Below 5.0 no cuDNN that fits these toolkits has code at all.
-        if any((5, 0) <= numbers(cc) < numbers(row.cc_min) for cc in chosen.cc):
-            says = (
-                f"cuDNN {row.cudnn_from} and newer have no code below {row.cc_min}: "
-                "not the -cudnn- tags made after it"
-            )
-            yield note("cudnn-floor", "watch", says, cite(row, row.cudnn_from))
+    below = [
+        row
+        for row in chosen.table.matrices.cudnn
+        if any(numbers(cc) < numbers(row.cc_min) for cc in chosen.cc)
+    ]
+    for row in sorted(below, key=lambda row: numbers(row.cudnn_from))[:1]:
+        says = (
+            f"cuDNN {row.cudnn_from} and newer have no code below {row.cc_min}: "
+            "not the -cudnn- tags made after it"
+        )
+        yield note("cudnn-floor", "watch", says, cite(row, row.cudnn_from))
 
 
 def package_level(chosen: Chosen) -> Iterator[Finding]:

@@ -1,0 +1,123 @@
+"""Frameworks and packages as people ask for them, each rule on both sides of its boundary."""
+
+from typing import Any
+
+import pytest
+
+from tests.planner.ask import ask, ids, why
+
+
+def says(id: str, cc: str, **fields: Any) -> list[str]:  # noqa: ANN401
+    return [f.says for f in ask(cc, **fields).findings if f.id == id]
+
+
+@pytest.mark.parametrize(("cc", "last"), [("6.1", "2.14.1"), ("7.0", "2.14.1"), ("7.5", "")])
+def test_the_last_torch_of_a_card_is_named(cc: str, last: str) -> None:
+    found = says("torch-last", cc, packages="torch")
+    assert [f"torch {last} from cu126 is the last" in text for text in found] == [True] * bool(last)
+
+
+def test_what_pip_gives_without_an_index_is_named_where_it_would_not_run() -> None:
+    (text,) = says("torch-default", "6.1", packages="torch")
+    assert "`pip install torch` without an index gives 2.15.0: CUDA 13.2, without code" in text
+    assert not says("torch-default", "9.0", packages="torch")
+    (old,) = says("torch-default", "8.6", packages="torch", driver="550.163.01")
+    assert "which needs driver 580.65.06" in old
+
+
+def test_a_build_for_the_cpu_alone_is_called_that() -> None:
+    plan = ask("9.0", arch="aarch64", packages="torch==2.5.1")
+    assert plan.outcome == "refuse"
+    assert any("a build for the CPU alone" in f.says for f in plan.findings)
+    assert ask("9.0", arch="aarch64", packages="torch==2.15.0").outcome != "refuse"
+
+
+def test_a_build_that_is_named_by_its_local_version() -> None:
+    refused = ask("6.1", packages="torch==2.8.0+cu128")
+    assert refused.outcome == "refuse"
+    plan = ask("7.0", packages="torch==2.8.0+cu128")
+    assert plan.torch is not None
+    assert plan.torch.index == "cu128"
+
+
+def test_the_pythons_of_a_wheel_are_named() -> None:
+    plan = ask("8.6", packages="torch==2.1.2", base_os="ubuntu24.04")
+    assert plan.outcome == "refuse"
+    assert "has wheels for Python 3.8 to 3.11, not for 3.12" in why(plan, "12.1")
+    assert ask("8.6", packages="torch==2.1.2", base_os="ubuntu22.04").outcome != "refuse"
+
+
+@pytest.mark.parametrize(
+    ("wish", "cuda"), [("cupy-cuda12x", "12."), ("cupy-cuda11x", "11."), ("cupy", "13.")]
+)
+def test_the_name_of_what_is_installed_settles_the_major(wish: str, cuda: str) -> None:
+    plan = ask("8.6", packages=wish)
+    assert (plan.cuda or "").startswith(cuda)
+    assert "package-unknown" not in ids(plan)
+
+
+@pytest.mark.parametrize(
+    ("wish", "cc", "pin"),
+    [
+        ("cudnn==8.9", "8.6", "nvidia-cudnn-cu12==8.9.*"),
+        ("cudnn==9.10.2.21", "8.6", "nvidia-cudnn-cu12==9.10.2.21"),
+        ("nvidia-cudnn-cu12", "6.1", "nvidia-cudnn-cu12==9.10.2.21"),
+    ],
+)
+def test_a_version_is_pinned_as_pip_reads_it(wish: str, cc: str, pin: str) -> None:
+    assert pin in ask(cc, packages=wish).packages
+
+
+def test_a_version_outside_every_row_is_a_warning() -> None:
+    assert "package-version" in ids(ask("8.6", packages="numba==0.60.0"), "warn")
+    assert "package-version" not in ids(ask("8.6", packages="numba"))
+
+
+def test_a_package_that_takes_any_cudnn_gets_one_with_code_for_the_card() -> None:
+    assert "nvidia-cudnn-cu12==9.10.2.21" in ask("6.1", packages="jax").packages
+    assert not any("cudnn" in p for p in ask("8.6", packages="jax").packages)
+
+
+def test_triton_by_itself() -> None:
+    assert "triton-ptxas" in ids(ask("12.1", arch="aarch64", packages="triton==3.5.1"), "warn")
+    assert "triton-ptxas" not in ids(ask("12.1", arch="aarch64", packages="triton==3.6.0"))
+    assert "triton-floor" not in ids(ask("8.0", packages="triton"))
+
+
+@pytest.mark.parametrize(
+    ("version", "cc", "l4t", "found"),
+    [
+        ("2.9.1", "12.1", None, True),
+        ("2.10.0", "12.1", None, False),
+        ("2.9.1", "11.0", "38", True),
+        ("2.15.0", "11.0", "38", False),
+    ],
+)
+def test_torch_compile_needs_a_ptxas_that_knows_the_card(
+    version: str, cc: str, l4t: str | None, *, found: bool
+) -> None:
+    plan = ask(cc, packages=f"torch=={version}", arch="aarch64", l4t=l4t)
+    assert plan.outcome != "refuse"
+    assert ("triton-ptxas" in ids(plan, "warn")) is found
+
+
+def test_features_of_own_kernels_mean_that_something_is_compiled() -> None:
+    plan = ask("9.0", packages="torch==2.8.0", features="wgmma")
+    assert plan.promise == ("90a",)
+    assert plan.image.flavour == "devel"
+    assert ask("9.0", packages="torch==2.8.0", features="fp8").promise == ()
+
+
+def test_on_wsl_a_card_needs_the_driver_of_its_first_toolkit() -> None:
+    plan = ask("12.0", platform="wsl2", driver="572.83")
+    assert plan.outcome != "refuse"
+    assert plan.driver[0].min == "570.65"
+    assert ask("12.0", platform="wsl2", driver="566.36").outcome == "refuse"
+    assert ask("8.6", platform="wsl2", driver="566.36").outcome != "refuse"
+
+
+def test_what_an_l4t_brings_says_nothing_of_other_cards_drivers() -> None:
+    """CUDA 11.4 stands in the matrices for a Jetson; the A100 is older than that."""
+    plan = ask(gpus=("A100",), driver="450.80.02")
+    assert plan.outcome == "ok"
+    assert plan.driver[0].min == "450.80.02"
