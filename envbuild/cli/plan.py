@@ -19,9 +19,16 @@ if TYPE_CHECKING:
 def command(
     request: RequestFlags,
     output: OutputFlags,
+    *,
     source: Annotated[
         str | None, typer.Argument(help="Plan file, context folder, or envbuild.yaml.")
     ] = None,
+    fleet: Annotated[
+        str | None, typer.Option("--fleet", help="Machines to cover: a YAML list of nodes.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A node that cannot exist is a refusal (exit 3).")
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Every toolkit with the finding that decided.")
     ] = False,
@@ -30,7 +37,12 @@ def command(
     ] = None,
 ) -> int:
     """Choose toolkit, base image, compiler, driver and builds for a GPU, and say why."""
-    if source is None:
+    if fleet is not None:
+        made: Plan | Fleet = _of_fleet(fleet, source, request, strict=strict)
+    elif strict:
+        what = "--strict says what becomes of the nodes of a fleet"
+        raise InputError(what, fix="give --fleet hosts.yaml, too")
+    elif source is None:
         made = make(request)
     else:
         from envbuild.cli.source import made_from
@@ -66,6 +78,25 @@ def make(flags: RequestFlags, from_file: frozenset[str] = frozenset()) -> Plan |
     from envbuild.planner.plan import plan
 
     return plan(target_of(flags, from_file), load())
+
+
+def _of_fleet(path: str, source: str | None, flags: RequestFlags, *, strict: bool) -> Fleet:
+    """The fewest images for the machines in a file.
+
+    Raises:
+        InputError: a flag that each node says itself, or what `fleet_file.read` raises.
+    """
+    from envbuild.cli import fleet_file
+    from envbuild.matrix.load import load
+    from envbuild.planner.fleet import cover
+
+    beside = {"cc": flags.cc, "gpu": flags.gpu, "host": flags.host, "l4t": flags.l4t}
+    said = ["--" + name for name, value in beside.items() if value is not None]
+    if source is not None or said:
+        what = f"--fleet stands beside {source if source is not None else said[0]}"
+        raise InputError(what, fix="write it into the fleet's file, node by node")
+    nodes = fleet_file.read(path, flags, load())
+    return cover(nodes, load(), split=flags.split, strict=strict)
 
 
 def target_of(flags: RequestFlags, from_file: frozenset[str] = frozenset()) -> "Target":

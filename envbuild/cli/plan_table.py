@@ -7,38 +7,38 @@ from envbuild.values.finding import Finding
 from envbuild.values.plan import Alternative, DriverNeed, Fleet, HostCompiler, Plan
 
 _COLOURS = {"ok": "green", "warn": "yellow", "refuse": "red"}
+_SEVERITIES = (("error", "red"), ("warn", "yellow"), ("watch", "bold"), ("info", "dim"))
 _TORCH = ("torch-newest", "torch-none")  # findings that the torch line shows
 
 
 def lines(made: Plan | Fleet, *, explain: bool) -> Iterator[str]:
     """The lines of the table, without line ends."""
     if isinstance(made, Plan):
-        yield from _plan(made, explain=explain)
-        return
-    count = len(made.entries)
-    yield f"{_outcome(made.outcome)}  {count} image{'s' if count != 1 else ''}"
-    for number, entry in enumerate(made.entries, 1):
-        yield ""
-        yield f"{number}  for {', '.join(entry.nodes) or 'no cc'}"
-        yield from _plan(entry.plan, explain=explain)
-
-
-def _plan(plan: Plan, *, explain: bool) -> Iterator[str]:
-    if plan.outcome == "refuse":
-        yield from _refusal(plan)
+        yield from plan(made, explain=explain)
     else:
-        yield f"{_outcome(plan.outcome)}  {clean(_title(plan))}"
+        from envbuild.cli import fleet_table
+
+        yield from fleet_table.lines(made, explain=explain)
+
+
+def plan(plan: Plan, *, explain: bool) -> Iterator[str]:
+    """One plan, or why there is none."""
+    if plan.outcome == "refuse":
+        yield from refusal(plan.findings, f" for cc {', '.join(plan.cc)}" if plan.cc else "")
+    else:
+        yield f"{outcome(plan.outcome)}  {clean(_title(plan))}"
         yield from _choices(plan)
     if plan.outcome != "refuse" or explain:
         yield from _why(plan, explain=explain)
     if plan.outcome != "refuse":
-        yield from _findings(plan)
+        yield from findings(plan.findings)
     yield _origin(plan)
     if plan.outcome != "refuse":
         yield "next  " + clean(_next(plan))
 
 
-def _outcome(outcome: str) -> str:
+def outcome(outcome: str) -> str:
+    """``ok``, ``warn`` or ``refuse`` in its colour."""
     return paint(outcome, _COLOURS[outcome])
 
 
@@ -56,26 +56,26 @@ def _choices(plan: Plan) -> Iterator[str]:
     ref = plan.image.ref
     if ref is not None:
         from_source = "" if plan.toolkit_source == "image" else f", CUDA as {plan.toolkit_source}"
-        yield _row("image", f"{ref}{from_source}{other}")
+        yield row("image", f"{ref}{from_source}{other}")
     else:
-        yield _row("toolkit", f"CUDA {plan.cuda} as {plan.toolkit_source}{other}")
+        yield row("toolkit", f"CUDA {plan.cuda} as {plan.toolkit_source}{other}")
     if plan.host_compiler is not None:
-        yield _row("compiler", _compiler(plan, plan.host_compiler))
+        yield row("compiler", _compiler(plan, plan.host_compiler))
     if plan.flags.nvcc:
         nvcc, cmake, torch = plan.flags.nvcc, plan.flags.cmake, plan.flags.torch
-        yield _row("flags", f"nvcc {nvcc} · cmake {cmake} · TORCH_CUDA_ARCH_LIST={torch}")
+        yield row("flags", f"nvcc {nvcc} · cmake {cmake} · TORCH_CUDA_ARCH_LIST={torch}")
     given = next((p for p in plan.provenance if p.fact == "driver"), None)
     for need in _drivers(plan.driver):
         where = "given" if given is not None and given.origin in {"flag", "file"} else "found here"
-        yield _row("driver", f"{given.value} {where}; {need}" if given is not None else need)
-    yield _row("torch", _torch(plan))
+        yield row("driver", f"{given.value} {where}; {need}" if given is not None else need)
+    yield row("torch", _torch(plan))
     if plan.packages:
-        yield _row("packages", ", ".join(plan.packages))
+        yield row("packages", ", ".join(plan.packages))
     if plan.apt:
-        yield _row("apt", " ".join(plan.apt))
+        yield row("apt", " ".join(plan.apt))
     if plan.size.disk_mib is not None:
-        yield _row("size", f"{plan.size.disk_mib} MiB ({plan.size.basis})")
-    yield _row("lasts", _lasts(plan))
+        yield row("size", f"{plan.size.disk_mib} MiB ({plan.size.basis})")
+    yield row("lasts", _lasts(plan))
 
 
 def _lasts(plan: Plan) -> str:
@@ -105,7 +105,8 @@ def _torch(plan: Plan) -> str:
     return newest.removeprefix("torch was ") or "not asked for"
 
 
-def _row(name: str, text: str) -> str:
+def row(name: str, text: str) -> str:
+    """A line of the table."""
     return f"  {name:<9} {clean(text)}"
 
 
@@ -113,12 +114,13 @@ def _drivers(needs: tuple[DriverNeed, ...]) -> Iterator[str]:
     """One line a driver: cards with the same need share it."""
     groups: dict[str, list[str]] = {}
     for need in needs:
-        groups.setdefault(_driver(need), []).append(need.cc or "")
+        groups.setdefault(driver(need), []).append(need.cc or "")
     for text, cards in groups.items():
         yield f"{text} (cc {', '.join(cards)})" if len(groups) > 1 else text
 
 
-def _driver(need: DriverNeed) -> str:
+def driver(need: DriverNeed) -> str:
+    """What a card, or a machine, needs of its driver."""
     parts = []
     if need.last_branch is not None:
         newest = f" ({need.recommended})" if need.recommended else ""
@@ -132,15 +134,15 @@ def _driver(need: DriverNeed) -> str:
     return "; ".join(part for part in (text, least) if part) or "the one of its L4T"
 
 
-def _refusal(plan: Plan) -> Iterator[str]:
-    errors = [f for f in plan.findings if f.severity == "error"]
-    cards = f" for cc {', '.join(plan.cc)}" if plan.cc else ""
-    yield f"{_outcome(plan.outcome)}  no plan{cards}: {clean(errors[0].says)}"
+def refusal(findings: tuple[Finding, ...], whom: str) -> Iterator[str]:
+    """What conflicts, each reason, and what would help."""
+    errors = [f for f in findings if f.severity == "error"]
+    yield f"{outcome('refuse')}  no plan{whom}: {clean(errors[0].says)}"
     for finding in errors[1:]:
         yield f"  {clean(finding.says):<70}  {clean(finding.source)}"
     for step in errors[0].steps:
-        yield _row("do", step.why)
-        yield _row("", " ".join(_quoted(word) for word in step.argv) if step.argv else step.text)
+        yield row("do", step.why)
+        yield row("", " ".join(_quoted(word) for word in step.argv) if step.argv else step.text)
 
 
 def _quoted(word: str) -> str:
@@ -185,11 +187,11 @@ def _grouped(judged: list[Alternative]) -> Iterator[tuple[str, str, str]]:
         run = [a] if a is not None else []
 
 
-def _findings(plan: Plan) -> Iterator[str]:
-    """Warnings and what to watch, then what explains."""
+def findings(every: tuple[Finding, ...]) -> Iterator[str]:
+    """Errors and warnings, what to watch, then what explains."""
     shown = {"toolkit-chosen", *_TORCH}
-    for severity, colour in (("warn", "yellow"), ("watch", "bold"), ("info", "dim")):
-        group = [f for f in plan.findings if f.severity == severity and f.id not in shown]
+    for severity, colour in _SEVERITIES:
+        group = [f for f in every if f.severity == severity and f.id not in shown]
         for i, finding in enumerate(group):
             name = paint(f"{severity:<5}", colour) if i == 0 else " " * 5
             yield f"{name} {_finding(finding)}"

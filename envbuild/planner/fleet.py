@@ -13,7 +13,7 @@ from envbuild.planner.needs import driver_needs
 from envbuild.planner.one import matrix_id, plan_one
 from envbuild.planner.ranges import numbers
 from envbuild.planner.resolve import resolve
-from envbuild.planner.rules.base import some
+from envbuild.planner.rules.base import error, some
 from envbuild.planner.share import Sharing
 from envbuild.planner.table import Place, Table, cite, table_of
 from envbuild.planner.target import Card, Target, parts
@@ -62,7 +62,7 @@ def cover(nodes: Sequence[Node], matrices: Matrices, *, split: bool, strict: boo
     groups = _groups(table, served)
     findings = [_cannot_be(kind, why, strict=strict) for kind, why in broken]
     if len(groups) > 1 and not split:
-        findings.insert(0, _several(table, served))
+        findings = [*_several(table, served), *findings]
         groups = []
     made = [*groups, *([kind] for kind in alone)]
     targets = [own(table, join([target for target, _ in group])) for group in made]
@@ -108,14 +108,23 @@ def _with(table: Table, target: Target, cards: tuple[Card, ...]) -> Target:
 
 
 def _kinds(nodes: Sequence[Node]) -> list[Kind]:
-    """Equal machines together, by their cards, then as they come."""
+    """Equal machines together, by their cards, then as they come.
+
+    Products that differ in nothing but the name are one; the first of them stands for all.
+    """
+    cards: dict[Card, Card] = {}
+    known: dict[int, Kind] = {}
     found: dict[Target, Kind] = {}
     for node in nodes:
         target = node.target
-        here = (target.glibc, target.gcc, target.python, target.host_os) if target.on_host else ()
-        facts = dict(zip(("glibc", "gcc", "python", "host_os"), here or (None,) * 4, strict=True))
-        key = replace(target, request=Request(), provenance=(), **facts)
-        found.setdefault(key, (target, []))[1].append(node)
+        kind = known.get(id(target))
+        if kind is None:
+            same = [cards.setdefault(replace(card, name=None), card) for card in target.cards]
+            target = replace(target, cards=tuple(dict.fromkeys(same)))
+            facts = {} if target.on_host else dict.fromkeys(("glibc", "gcc", "python", "host_os"))
+            key = replace(target, request=Request(), provenance=(), **facts)
+            kind = known[id(node.target)] = found.setdefault(key, (target, []))
+        kind[1].append(node)
     return sorted(found.values(), key=lambda kind: [numbers(cc) for cc in kind[0].cc])
 
 
@@ -159,29 +168,28 @@ def _cannot_be(kind: Kind, why: tuple[str, str], *, strict: bool) -> Finding:
     )
 
 
-def _several(table: Table, kinds: list[Kind]) -> Finding:
-    """One image was asked for: machines that cannot share it, and why."""
+def _several(table: Table, kinds: list[Kind]) -> tuple[Finding, ...]:
+    """One image was asked for: machines that cannot share it, then why."""
     from envbuild.planner.refusal import deciding
 
-    pair = _conflict(table, kinds)
-    who = " and ".join(f"{_some(kind)} ({_facts(kind[0])})" for kind in pair)
-    joined = join([target for target, _ in pair])
+    clash = _conflict(table, kinds)
+    who = " and ".join(f"{_some(kind)} ({_facts(kind[0])})" for kind in clash)
+    joined = join([target for target, _ in clash])
     reasons = deciding(table, joined, parts(joined))
-    if len({_class(target) for target, _ in pair}) > 1:
-        rows = [table.capability(target.cc[0]) for target, _ in pair if target.cc]
-        why, source = "an image is for one architecture", " · ".join(cite(r, r.cc) for r in rows)
-    else:
-        why = "; ".join(finding.says for finding in reasons)
-        source = " · ".join(dict.fromkeys(finding.source for finding in reasons))
-    several = "several images instead of one: --split says which node takes which"
-    return Finding(
+    if len({_class(target) for target, _ in clash}) > 1:
+        rows = [table.capability(cc) for target, _ in clash for cc in target.cc]
+        source = " · ".join(dict.fromkeys(cite(row, row.cc) for row in rows))
+        reasons = (error("arch", "an image is for one kind of machine", source),)
+    several = "several images instead of one, and which node takes which"
+    conflict = Finding(
         id="conflict",
         severity="error",
-        says=f"no one image serves {who}",
-        why=why,
+        says=f"{who} cannot share an image",
+        why="; ".join(finding.says for finding in reasons[:2]),
         steps=(Step(why=several, text="the same command with --split"),),
-        source=source,
+        source=" · ".join(dict.fromkeys(finding.source for finding in reasons)),
     )
+    return conflict, *reasons
 
 
 def _conflict(table: Table, kinds: list[Kind]) -> list[Kind]:

@@ -26,7 +26,7 @@ def join(machines: Sequence[Target]) -> Target:
         first,
         cards=tuple(sorted(cards, key=lambda card: (numbers(card.cc), card.name or ""))),
         provenance=tuple(p for p in first.provenance if _all(machines, p)),
-        declared=all(one.declared for one in machines),
+        declared=all(map(_declared, machines)),
     )
     if len({(one.access, one.engine_access) for one in machines}) > 1:
         joined = replace(joined, access="cdi", engine_access=())
@@ -37,6 +37,11 @@ def join(machines: Sequence[Target]) -> Target:
     if "platform" in own:
         joined = replace(joined, platform="sbsa" if first.arch == "aarch64" else "linux", l4t=None)
     return replace(joined, l4t=None) if "l4t" in own else joined
+
+
+def _declared(one: Target) -> bool:
+    """Nothing on this machine was looked at: a record of another is as good as flags."""
+    return one.declared or not (one.on_host or any(p.origin == "detected" for p in one.provenance))
 
 
 def _all(machines: Sequence[Target], fact: object) -> bool:

@@ -73,6 +73,111 @@ def test_a_file_and_a_fleet(tmp_path: Path, capfd: Cap) -> None:
     assert "2 images" in capfd.readouterr().out
 
 
+FLEET = """
+# a comment
+- name: rack1
+  count: 40
+  gpus: [Tesla P100]
+  driver: 535.309.01
+- {name: a100, cc: "80", os: Ubuntu 22.04}
+- name: h200
+  host: h200.json
+"""
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    (tmp_path / "h200.json").write_bytes((HOSTS / "h200.json").read_bytes())
+    path = tmp_path / "hosts.yaml"
+    path.write_text(FLEET)
+    return path
+
+
+def test_a_fleet_from_a_file(fleet: Path, capfd: Cap) -> None:
+    assert run(["plan", "--fleet", str(fleet), "--json"]) == 0
+    made = load(Fleet, capfd.readouterr().out.encode(), "fleet")
+    (entry,) = made.entries
+    assert entry.nodes == ("rack1", "a100", "h200")
+    assert entry.plan.cc == ("6.0", "8.0", "9.0")
+    by_name = {node.name: node for node in made.nodes}
+    assert (by_name["rack1"].count, by_name["rack1"].given) == (40, "535.309.01")
+    assert by_name["rack1"].driver.last_branch == 580
+    assert by_name["h200"].gpus == ("H200",)
+    assert run(["plan", "--fleet", str(fleet)]) == 0
+    out = capfd.readouterr().out
+    assert out.splitlines()[0].endswith("1 image for 42 nodes")
+    assert "rack1 (40) · Tesla P100 · driver 535.309.01 in hand; needs 525.60.13 or newer" in out
+
+
+def test_a_fleet_in_json_and_with_tabs(tmp_path: Path, capfd: Cap) -> None:
+    path = tmp_path / "hosts.json"
+    path.write_text(json.dumps([{"name": "n", "cc": "8.6", "count": "3"}], indent=1))
+    assert run(["plan", "--fleet", str(path), "--json"]) == 0
+    (node,) = json.loads(capfd.readouterr().out)["nodes"]
+    assert (node["count"], node["entry"]) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name: one", ":1 is not a list of nodes"),
+        ("- {cc: 8.6}", ":1 is a node without a name"),
+        ("- {name: a, cc: 8.6}\n- {name: a, cc: 9.0}", ":2 names 'a' twice"),
+        ("- {name: a}", ":1 says no GPU"),
+        ("- name: a\n  gpu: [T4]", ":2 has the unknown key 'gpu'"),
+        ("- {name: a, cc: 8.6, count: -1}", "needs a number of machines, not '-1'"),
+        ("- name: a\n  cc: 9.9", ":2: cc '9.9' is not a compute capability"),
+        (
+            "- name: a\n  gpus: [GTX 9999 Ti]",
+            ":1: no GPU product is known by the name 'GTX",
+        ),
+        ("- {name: a, cc: 8.6, driver: newest}", ":1: driver 'newest'"),
+        ("- {name: a, cc: 8.6, os: windows 95}", ":1: os 'windows 95' is not known"),
+        ("- {name: a, host: h.json, cc: 8.6}", "has 'cc' beside 'host'"),
+        ("- {name: a, host: missing.json}", "missing.json"),
+        ("- name: a\n  cc: &x 8.6", ":2 has an anchor"),
+        ("- [a", "is not YAML"),
+    ],
+)
+def test_a_wrong_fleet_names_the_line(text: str, says: str, tmp_path: Path, capfd: Cap) -> None:
+    path = tmp_path / "hosts.yaml"
+    path.write_text(text)
+    assert run(["plan", "--fleet", str(path)]) == 2
+    err = capfd.readouterr().err
+    assert says in err
+    assert "hosts.yaml" in err
+
+
+def test_one_image_asked_for_and_several_needed(tmp_path: Path, capfd: Cap) -> None:
+    path = tmp_path / "hosts.yaml"
+    path.write_text("- {name: k40, gpus: Tesla K40}\n- {name: new, gpus: RTX 5090}")
+    assert run(["plan", "--fleet", str(path)]) == 3
+    out = capfd.readouterr().out
+    assert "k40 (Tesla K40" in out.splitlines()[0]
+    assert "the same command with --split" in out
+    assert run(["plan", "--fleet", str(path), "--split"]) == 0
+    assert "2 images for 2 nodes" in capfd.readouterr().out
+
+
+def test_a_host_that_cannot_be_fails_on_demand(tmp_path: Path, capfd: Cap) -> None:
+    path = tmp_path / "hosts.yaml"
+    path.write_text("- {name: ws, gpus: [GTX 1080 Ti, RTX 5090]}\n- {name: ok, cc: 8.6}")
+    assert run(["plan", "--fleet", str(path)]) == 0
+    assert "ws: no single machine can drive all its cards" in capfd.readouterr().out
+    assert run(["plan", "--fleet", str(path), "--strict"]) == 3
+    assert "error host-impossible" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "args", [["--cc", "8.6"], ["--gpu", "T4"], ["--host", "x.json"], ["plan.json"]]
+)
+def test_what_a_fleet_says_itself(args: list[str], fleet: Path, capfd: Cap) -> None:
+    assert run(["plan", "--fleet", str(fleet), *args]) == 2
+    assert "node by node" in capfd.readouterr().err
+    assert run(["plan", "--cc", "8.6", "--strict"]) == 2
+    assert "--fleet hosts.yaml" in capfd.readouterr().err
+
+
 def test_a_machine_without_a_gpu_says_how_to_ask(capfd: Cap) -> None:
     host = str(HOSTS / "docker-container.json")
     assert run(["plan", "--host", host]) == 4

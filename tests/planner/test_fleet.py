@@ -1,14 +1,27 @@
-"""The fewest images that cover every card: exact, and each card in one that runs on it."""
+"""The fewest images that cover every machine: exact, and each machine in one that runs on it."""
 
 from itertools import combinations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from envbuild.matrix.load import load
 from envbuild.planner.choose import feasible
-from envbuild.planner.fleet import only
+from envbuild.planner.cover import fewest, largest, parts
+from envbuild.planner.fleet import Node, cover
+from envbuild.planner.join import join
+from envbuild.planner.plan import plan as make
+from envbuild.planner.resolve import resolve
+from envbuild.planner.share import Sharing
 from envbuild.planner.target import Target
-from tests.planner.ask import ask_fleet, ids, table, target
+from envbuild.planner.window import apart
+from envbuild.values.codec import dump
+from envbuild.values.codec import load as read
+from envbuild.values.plan import Fleet, Plan
+from tests.planner.ask import ask_fleet, ids, request, table, target
+from tests.planner.test_properties import many
 
 SETS = [
     "3.5,6.1,12.0",
@@ -17,27 +30,138 @@ SETS = [
     "6.1,8.6,9.0,12.0",
     "3.5,3.7,5.2,6.1,7.0,7.5,8.0,8.6,8.9,9.0,10.0,10.3,12.0",
 ]
+CARDS = ["3.5", "5.2", "6.1", "7.0", "7.5", "8.0", "8.6", "9.0", "10.3", "11.0", "12.0", "12.1"]
+DRIVERS = [None, None, "470.256.02", "535.309.01", "550.163.01", "580.95.05", "595.45.04"]
+WISHES: list[dict[str, Any]] = [
+    {},
+    {"packages": "torch"},
+    {"packages": "numba,cupy"},
+    {"packages": "torch==2.8.0,triton"},
+    {"cuda": ">=12.4"},
+    {"features": "extension", "base_os": "ubuntu24.04"},
+]
+
+
+def _machine(cards: str, **fields: Any) -> Target:  # noqa: ANN401
+    return target(cards, **fields)
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> list[Target]:
+    """Up to six machines with the same wishes, their own cards and drivers."""
+    wishes = draw(st.sampled_from(WISHES))
+    found = []
+    for _ in range(draw(st.integers(2, 6))):
+        cards = draw(st.lists(st.sampled_from(CARDS), min_size=1, max_size=2, unique=True))
+        platform = draw(st.sampled_from([None, None, None, "wsl2"]))
+        fields = {"driver": draw(st.sampled_from(DRIVERS)), "platform": platform}
+        found.append(_machine(",".join(cards), **fields, **wishes))
+    return found
+
+
+def _share(group: tuple[Target, ...]) -> bool:
+    """One image is for one architecture, and some place and build serve every machine."""
+    return len({one.arch for one in group}) == 1 and feasible(table(), join(group))
+
+
+def _least(served: list[Target]) -> int:
+    """By brute force over all groups: how many cover the machines."""
+    every = [g for n in range(1, len(served) + 1) for g in combinations(range(len(served)), n)]
+    good = [frozenset(g) for g in every if _share(tuple(served[i] for i in g))]
+    whole = [g for g in good if not any(g < other for other in good)]
+    everyone = set(range(len(served)))
+    for size in range(len(served) + 1):
+        if any(frozenset().union(*some) == everyone for some in combinations(whole, size)):
+            return size
+    raise AssertionError
+
+
+@many
+@given(machines())
+def test_no_fewer_images_serve_the_machines(made: list[Target]) -> None:
+    nodes = [Node(f"n{i}", one) for i, one in enumerate(made)]
+    fleet = cover(nodes, load(), split=True)
+    possible = [t for t in made if t.l4t or not apart(table(), t.cards, windows=t.windows)]
+    served = [one for one in dict.fromkeys(possible) if feasible(table(), one)]
+    good = [entry for entry in fleet.entries if entry.plan.outcome != "refuse"]
+    assert len(good) == _least(served)
+    by_name = {node.name: node.target for node in nodes}
+    for number, entry in enumerate(fleet.entries, 1):
+        group = tuple(by_name[name] for name in entry.nodes)
+        assert entry.plan.outcome == "refuse" or _share(group)
+        assert {n.name for n in fleet.nodes if n.entry == number} == set(entry.nodes)
+    named = [name for entry in fleet.entries for name in entry.nodes]
+    assert sorted([*named, *(n.name for n in fleet.nodes if n.entry is None)]) == sorted(by_name)
+    assert read(Fleet, dump(fleet), "fleet") == fleet
+
+
+@many
+@given(machines())
+def test_an_image_of_a_fleet_can_be_asked_for_alone(made: list[Target]) -> None:
+    fleet = cover([Node(f"n{i}", one) for i, one in enumerate(made)], load(), split=True)
+    for entry in fleet.entries:
+        if entry.plan.outcome != "refuse":
+            again = make(resolve(entry.plan.request, None, load()), load())
+            assert isinstance(again, Plan)
+            assert again.cuda == entry.plan.cuda
+            assert again.image.ref == entry.plan.image.ref
+            assert again.gencode == entry.plan.gencode
+            assert again.torch == entry.plan.torch
+
+
+@many
+@given(machines())
+def test_sharing_knows_every_largest_group(made: list[Target]) -> None:
+    one_arch = [m for m in dict.fromkeys(made) if m.arch == made[0].arch and feasible(table(), m)]
+    if not one_arch:
+        return
+    sharing = Sharing(table(), one_arch)
+    every = range(1, 1 << len(one_arch))
+    good = [
+        some
+        for some in every
+        if feasible(table(), join([m for i, m in enumerate(one_arch) if some >> i & 1]))
+    ]
+    assert all(sharing.share(some) == (some in good) for some in every)
+    assert set(sharing.largest()) == {g for g in good if not any(g & h == g != h for h in good)}
+
+
+@many
+@given(st.lists(st.integers(1, 255), min_size=1, max_size=9))
+def test_a_cover_is_a_minimum(sets: list[int]) -> None:
+    every = 0
+    for one in sets:
+        every |= one
+    chosen = fewest(largest(sets), every)
+    covered = 0
+    for one in chosen:
+        covered |= one
+    assert covered == every
+    for size in range(len(chosen)):
+        for some in combinations(sets, size):
+            union = 0
+            for one in some:
+                union |= one
+            assert union != every
+
+
+def test_parts_are_the_largest_sets_without_a_forbidden_pair() -> None:
+    def serves(some: int) -> bool:
+        return not (some & 0b011 == 0b011 or some & 0b1100 == 0b1100)
+
+    assert set(parts(0b1111, [1, 2, 4, 8], serves)) == {0b0101, 0b1001, 0b0110, 0b1010}
+    # Elements of one group stay together: 1 and 4 are wanted both or neither.
+    assert set(parts(0b0111, [0b101, 0b010], serves)) == {0b101, 0b010}
 
 
 @pytest.mark.parametrize("cards", SETS)
 @pytest.mark.parametrize("fields", [{}, {"packages": "torch"}, {"driver": "580.95.05"}])
-def test_no_fewer_images_would_do(cards: str, fields: dict[str, Any]) -> None:
+def test_the_cards_of_a_request_are_machines_of_their_own(
+    cards: str, fields: dict[str, Any]
+) -> None:
     fleet = ask_fleet(cards, **fields)
-    good = [e for e in fleet.entries if e.plan.outcome != "refuse"]
     covered = [cc for entry in fleet.entries for cc in entry.nodes]
     assert sorted(covered) == sorted(cards.split(","))
-    asked = target(cards, **fields)
-    served = [cc for entry in good for cc in entry.nodes]
-    for size in range(1, len(good)):
-        assert not _covered(asked, served, size)
-
-
-def _covered(asked: Target, cards: list[str], size: int) -> bool:
-    """By brute force: some ``size`` groups that each have a plan hold all the cards."""
-    every = (group for n in range(1, len(cards) + 1) for group in combinations(cards, n))
-    groups = [set(group) for group in every if feasible(table(), only(table(), asked, group))]
-    largest = [g for g in groups if not any(g < other for other in groups)]
-    return any(set().union(*some) >= set(cards) for some in combinations(largest, size))
 
 
 def test_a_card_without_any_plan_keeps_its_refusal() -> None:
@@ -61,3 +185,69 @@ def test_one_image_is_a_fleet_of_one() -> None:
     fleet = ask_fleet("6.1,8.6")
     assert [entry.nodes for entry in fleet.entries] == [("6.1", "8.6")]
     assert fleet.entries[0].plan.request.split is False
+
+
+def test_cards_of_one_cc_are_told_apart_by_name() -> None:
+    asked = request(gpus=("GTX 1650", "RTX 2080 Ti"), features="tensor-cores", split=True)
+    fleet = make(resolve(asked, None, load()), load())
+    outcomes = {entry.nodes[0]: entry.plan.outcome for entry in fleet.entries}  # type: ignore[union-attr]
+    assert outcomes == {"GeForce RTX 2080 Ti": "ok", "GeForce GTX 1650": "refuse"}
+
+
+def test_each_driver_counts_on_its_own_machine() -> None:
+    """R470 drives no 5090, and a 5090's driver is no reason against an A100 with R470."""
+    nodes = [
+        Node("a100", _machine("8.0", driver="470.256.02")),
+        Node("rtx5090", _machine("12.0", driver="580.95.05")),
+    ]
+    apart_ = cover(nodes, load(), split=True)
+    assert [entry.nodes for entry in apart_.entries] == [("a100",), ("rtx5090",)]
+    newer = [Node("a100", _machine("8.0", driver="535.309.01")), nodes[1]]
+    (entry,) = cover(newer, load(), split=True).entries
+    assert entry.nodes == ("a100", "rtx5090")
+    assert entry.plan.cuda is not None
+    assert entry.plan.cuda.startswith("12.")
+    assert entry.plan.request.driver is None
+
+
+def test_a_host_that_cannot_be_is_named_and_fails_nothing_unless_asked() -> None:
+    nodes = [Node("ws", _machine("6.1,12.0")), Node("other", _machine("8.6"))]
+    fleet = cover(nodes, load(), split=True)
+    assert fleet.outcome == "warn"
+    assert [entry.nodes for entry in fleet.entries] == [("other",)]
+    (finding,) = fleet.findings
+    assert (finding.id, finding.severity) == ("host-impossible", "warn")
+    assert "ws: no single machine" in finding.says
+    assert "open" in fleet.nodes[0].says
+    assert cover(nodes, load(), split=True, strict=True).outcome == "refuse"
+    windows = cover([Node("ws", _machine("6.1,12.0", platform="wsl2"))], load(), split=True)
+    assert windows.findings == ()
+
+
+def test_several_images_without_split_name_the_pair() -> None:
+    nodes = [Node("old", _machine("3.5")), Node("mid", _machine("8.6")),
+             Node("new", _machine("12.0"))]  # fmt: skip
+    fleet = cover(nodes, load(), split=False)
+    assert fleet.outcome == "refuse"
+    conflict, *reasons = fleet.findings
+    assert conflict.says == "old (cc 3.5, x86_64) and new (cc 12.0, x86_64) cannot share an image"
+    assert any("no sm_120 yet" in reason.says for reason in reasons)
+    assert {node.entry for node in fleet.nodes} == {None}
+    assert cover(nodes[1:], load(), split=False).outcome == "ok"
+    both = cover([nodes[0], Node("gb10", _machine("12.1"))], load(), split=False)
+    assert "one kind of machine" in both.findings[1].says
+
+
+def test_what_a_node_needs_of_its_driver() -> None:
+    nodes = [Node("p100-a100", _machine("6.0,8.0")), Node("rtx5090", _machine("12.0"))]
+    fleet = cover(nodes, load(), split=True)
+    mixed, new = (node.driver for node in fleet.nodes)
+    assert (mixed.last_branch, mixed.module, mixed.cc) == (580, "proprietary", None)
+    assert (new.last_branch, new.module, new.min) == (None, "open", "570.86.16")
+
+
+def test_equal_machines_are_one_kind() -> None:
+    one = _machine("8.6")
+    fleet = cover([Node(f"n{i}", one) for i in range(1000)], load(), split=True)
+    assert len(fleet.entries) == 1
+    assert len(fleet.entries[0].nodes) == len(fleet.nodes) == 1000
