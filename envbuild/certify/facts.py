@@ -12,6 +12,8 @@ from envbuild.values.codec import Pairs
 from envbuild.values.host import Tool
 from envbuild.values.image import ImageFacts, Resolved
 
+# Loaded into every program, or by the driver into every one that uses it.
+_FIRST = ("LD_PRELOAD", "LD_AUDIT", "CUDA_INJECTION64_PATH")
 _PAIR = re.compile(r"envbuild_pair host (\w+) (\d+) (\d+) cuda (\d+) (\d+) (\d+) end")
 _PROGRAM = re.compile(r"envbuild_program runtime (\d+) end")
 _LISTED = re.compile(r"\bsm_(\d+[af]?)\b")
@@ -29,7 +31,7 @@ class Pair(NamedTuple):
 
 def pair(ran: Ran | None) -> Pair | None:
     """The pair that the preprocessor of nvcc names; None = it did not come that far."""
-    match = _PAIR.search(ran.out) if ran else None
+    match = _PAIR.search(pair_line(ran.out) or "") if ran else None
     if match is None:
         return None
     host, major, minor, *cuda = match.groups()
@@ -37,9 +39,9 @@ def pair(ran: Ran | None) -> Pair | None:
 
 
 def pair_line(text: str) -> str | None:
-    """The line of `kernels/pair.cu` in the preprocessor's output."""
-    match = _PAIR.search(text)
-    return match[0] if match else None
+    """The line of `kernels/pair.cu` in the preprocessor's output; two that differ are none."""
+    lines = {match[0] for match in _PAIR.finditer(text)}
+    return lines.pop() if len(lines) == 1 else None
 
 
 def program_runtime(ran: Ran | None) -> str | None:
@@ -197,6 +199,20 @@ def baked(seen: Seen) -> tuple[str, ...]:
         prefix = PurePosixPath(seen.subject.name)
         paths = [path for path in paths if prefix in PurePosixPath(path).parents]
     return tuple(dict.fromkeys(paths))
+
+
+def injected(seen: Seen) -> str:
+    """What the image puts into every program, so that it can answer in its place; empty = nothing.
+
+    The local engine has no image: what is loaded first there is this machine's own affair.
+    """
+    if seen.subject.kind == "prefix":
+        return ""
+    found = [f"{name}={seen.image.env.get(name)}" for name in _FIRST if seen.image.env.get(name)]
+    listed = seen.step("preload")
+    if listed and listed.ok and listed.out.strip():
+        found.append(f"/etc/ld.so.preload with {listed.out.split()[0]}")
+    return ", ".join(found)[:200]
 
 
 def other_versions(

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from envbuild.certify import verdicts
+from envbuild.certify import facts, verdicts
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites import SUITES, before
-from envbuild.values.certificate import SuiteResult, Verdict
+from envbuild.values.certificate import Check, SuiteResult, Verdict
 
 _SESSIONS = {"look": "toolchain", "compile": "toolchain", "work": "smoke", "reference": "smoke"}
 
@@ -28,10 +28,19 @@ def judge(seen: Seen, require: tuple[str, ...]) -> Judgement:
     suites = []
     for name in seen.asked:
         spent = sum(s.seconds for s in seen.sessions if _SESSIONS.get(s.name) == name)
-        checks = SUITES[name].judge(seen)
+        checks = tuple(_doubted(check, seen) for check in SUITES[name].judge(seen))
         suites.append(
             verdicts.suite(name, checks, required=name in require, seconds=round(spent, 3))
         )
     ran = {one.name for one in suites}
     code = verdicts.run_exit(suites, before(require)) if set(require) <= ran else 9
     return Judgement(tuple(suites), verdicts.word(code), code)
+
+
+def _doubted(check: Check, seen: Seen) -> Check:
+    """A pass that something loaded into every program of the image may have given is none."""
+    first = facts.injected(seen) if check.verdict == "pass" else ""
+    if not first:
+        return check
+    reason = f"every program of the image loads {first}, which may answer in its place"
+    return verdicts.ruled(check, "inconclusive", reason, "image")

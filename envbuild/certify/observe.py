@@ -151,7 +151,8 @@ def _look(bench: steps.Bench, seen: Seen, say: Callable[[str], None]) -> Seen:
         why = f"{session.noise} lines of their output are not theirs, or not in their order"
         raise ImageError(what, why=why, fix="find what in it writes to the output of others")
     if not session.steps:
-        what = f"the probes do not start in {seen.image.ref}"
+        ended = "do not start" if session.rc in {126, 127} else "do not come to their end"
+        what = f"the probes {ended} in {seen.image.ref}"
         why = session.says.strip()[-400:] or f"exit code {session.rc} and no output"
         fix = "the engine must see this machine's temporary folder (set TMPDIR to a shared one)"
         raise MachineError(what, why=why, fix=fix)

@@ -43,7 +43,7 @@ def targets(data: bytes) -> tuple[str, ...]:
 
 
 def lacking(data: bytes, kernel: str) -> tuple[str, ...]:
-    """Targets whose machine code, where it is not compressed, holds no kernel of this name.
+    """Targets whose machine code holds no kernel of this name; compressed code shows none.
 
     Raises:
         InputError: as `targets` does.
@@ -51,7 +51,7 @@ def lacking(data: bytes, kernel: str) -> tuple[str, ...]:
     if data[:4] == b"\x7fELF" and _machine(data) == ELF_MACHINE_CUDA:
         found = [Entry(elf=True, target=cubin_target(data), payload=data)]
     else:
-        found = [e for e in entries(data) if e.elf and e.payload[:4] == b"\x7fELF"]
+        found = [entry for entry in entries(data) if entry.elf]
     name = b"\0" + kernel.encode() + b"\0"
     return tuple(entry.target for entry in found if name not in entry.payload)
 

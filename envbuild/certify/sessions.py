@@ -29,6 +29,7 @@ def look(bench: Bench, *, locked: bool) -> list[Step]:
     steps = [
         Step("which", ("@which", *_PROGRAMS, *newer)),
         Step("os", ("@read", "/etc/os-release")),
+        Step("preload", ("@read", "/etc/ld.so.preload")),
         Step("loads", (probe, "loads", *DRIVER_LIBRARIES, *names)),
         *(Step(f"cut {name}", (probe, "cut", name, cut)) for name in names),
         Step("loads-cut", (probe, "loads", *names), (f"+LD_LIBRARY_PATH={cut}",)),

@@ -135,6 +135,9 @@ def run(
     if [ran.step for ran in results] != [step.name for step in steps][: len(results)]:
         # Somebody else wrote results among ours: none of them can be told from a real one.
         results, noise = (), noise + len(results)
+    if done.rc:
+        # The runner always ends with 0: who ended it may have written results in its place.
+        results = ()
     return Session(
         name=name,
         rc=done.rc,

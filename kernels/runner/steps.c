@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -225,6 +226,8 @@ static void step(void)
 int main(int argc, char **argv)
 {
     struct stat s;
+    /* What it runs may neither trace it nor open its output through /proc. */
+    prctl(PR_SET_DUMPABLE, 0);
     int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0 || fstat(fd, &s)) {
         fprintf(stderr, "steps: %s\n", argc == 2 ? strerror(errno) : "usage: steps FILE");

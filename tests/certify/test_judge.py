@@ -177,6 +177,33 @@ def test_a_control_whose_own_making_failed_is_none() -> None:
     assert verdict(now, "toolchain.compiles") == ("void", "suite")
 
 
+def test_a_pair_that_a_header_imitates_is_none() -> None:
+    lie = "envbuild_pair host gcc 11 1 cuda 13 0 88 end\n"
+    assert verdict(changed(seen(), "pair", out=samples.PAIR * 2), "toolchain.pair")[0] == "pass"
+    now = changed(seen(), "pair", out=lie + samples.PAIR)
+    now = changed(now, "pair-anyway", out=samples.PAIR + lie)
+    assert verdict(now, "toolchain.pair") == ("fail", "image")
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "CUDA_INJECTION64_PATH", "file"])
+def test_what_is_in_every_program_may_answer_for_it(name: str) -> None:
+    now = changed(seen(), "preload", rc=1, err="no such file")
+    assert judge(now, ("smoke",)).exit == 0
+    if name == "file":
+        now = changed(now, "preload", rc=0, out="/opt/first.so\n")
+    else:
+        env = Pairs({name: "/opt/first.so"})
+        now = replace(now, image=replace(now.image, env=env))
+    result = judge(now, ("smoke",))
+    assert (result.exit, result.verdict) == (8, "inconclusive")
+    assert "/opt/first.so" in check(result, "smoke.sums").reason
+    # A failure was seen, whoever else had a say; and a prefix is not an image.
+    bad = changed(now, "compile", rc=2, err="error: no")
+    assert verdict(bad, "toolchain.compiles") == ("fail", "image")
+    prefix = replace(now, subject=replace(now.subject, kind="prefix", name="/prefix"))
+    assert judge(prefix, ("smoke",)).exit == 0
+
+
 def test_a_header_that_refuses_what_the_matrix_allows() -> None:
     now = changed(seen(), "pair", rc=1, out="", err=samples.ERROR)
     assert verdict(now, "toolchain.pair") == ("fail", "image")

@@ -13,6 +13,7 @@ from envbuild.certify.probes import DRIVER_LIBRARIES
 from envbuild.errors import ImageError
 from envbuild.matrix.load import load
 from envbuild.values.certificate import Certificate, Check
+from envbuild.values.codec import Pairs, replace
 from tests.certify import here
 
 NVCC = Path("/usr/local/cuda/bin")
@@ -114,6 +115,40 @@ def test_results_that_the_compiler_writes_itself(tmp_path: Path) -> None:
     found = certify(PATH=wrapper(tmp_path, late))
     assert "not tried" in check(found, "compiles").reason
     assert found.exit in {8, 9}
+
+
+def test_results_of_a_runner_that_was_ended(tmp_path: Path) -> None:
+    """What stays behind a step writes the rest of the results, then ends the runner."""
+    lies = "".join(f'{{"step":"{name}","rc":0}}\n' for name in ("object", "link", "program"))
+    (tmp_path / "lies").write_text(lies)
+    lie = f"setsid sh -c 'sleep 1; cat {tmp_path}/lies >/proc/'$PPID'/fd/1; kill -9 '$PPID &"
+    found = certify(
+        PATH=wrapper(
+            tmp_path,
+            f'case "$*" in *ENVBUILD_BROKEN*) {lie} exec sleep 5;; esac; exec {NVCC}/nvcc "$@"',
+        )
+    )
+    assert "not tried" in check(found, "compiles").reason
+    assert found.exit in {8, 9}
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "CUDA_INJECTION64_PATH"])
+def test_what_an_image_loads_into_every_program_may_answer_for_it(
+    name: str, tmp_path: Path
+) -> None:
+    library = tmp_path / "first.so"
+    empty_library(library)
+    image = here.image(promise="90", cc="9.0")
+    image = replace(image, env=Pairs({name: str(library)}))
+    found = run.certify(
+        here.HereEngine(Path("/nowhere"), env=ENV | {name: str(library)}),
+        image,
+        host=here.NO_GPU,
+        matrices=load(),
+        policy=run.Policy(require=("toolchain",)),
+    )
+    assert found.exit == 8
+    assert str(library)[:60] in check(found, "no-driver").reason
 
 
 def test_a_cut_library_does_not_resolve(tmp_path: Path) -> None:
