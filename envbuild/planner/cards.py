@@ -67,6 +67,9 @@ def known_cc(text: str, flag: str, table: Table) -> str:
         fix = "write it like 6.1, 61 or sm_61; `envbuild detect` reads it from this machine"
         raise InputError(what, fix=fix)
     row = next((c for c in known.values() if word in (c.cc, c.target, *c.aliases)), None)
+    if row is None and word == f"{digits[:-1]}.{digits[-1:]}":
+        # A name that an older toolkit gave the chip: 10.1 was sm_101, and is 11.0.
+        row = next((c for c in known.values() if digits in c.aliases), None)
     if row is None:
         raise InputError(what, fix=f"nearest: {', '.join(_nearest(digits, list(known)))}")
     if suffix:

@@ -16,6 +16,11 @@ def row_for(table: Table, wanted: Wanted, cuda: str, cc: tuple[str, ...]) -> Pac
     return min(rows, key=lambda r: ("<" in r.requirement, r.requirement), default=None)
 
 
+def own_range(row: PackageRule, wanted: Wanted) -> Range | None:
+    """The range as far as it is about the row's package: numba's versions are not numba-cuda's."""
+    return None if wanted.name in row.extra else wanted.range
+
+
 @rule(("cuda",), "cc", asked=("packages",))
 def package_served(table: Table, place: Place, target: Target) -> Finding | None:
     """Each package must serve the toolkit and every card."""
@@ -37,7 +42,8 @@ def package_python(table: Table, place: Place, target: Target) -> Finding | None
     where = place.os or "this machine"
     for wanted in target.packages:
         row = row_for(table, wanted, place.cuda, target.cc)
-        if row is None or not (wanted.range is None or (row.version or "0") in wanted.range):
+        range = own_range(row, wanted) if row is not None else None
+        if row is None or not (range is None or (row.version or "0") in range):
             continue
         says = ""
         if python is not None and row.pythons and python not in row.pythons:
@@ -63,8 +69,9 @@ def _against(row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted) -
             return f"{row.requirement} serves cc {row.cc_min} and newer, not {one}"
         if row.cc_max and numbers(one) > numbers(row.cc_max):
             return f"{row.requirement} ends at cc {row.cc_max}, below {one}"
-    if wanted.range is not None and not _may_be(row, wanted.range):
-        return f"{row.requirement} cannot be {wanted.range.text}"
+    range = own_range(row, wanted)
+    if range is not None and not _may_be(row, range):
+        return f"{row.requirement} cannot be {range.text}"
     return ""
 
 
