@@ -16,7 +16,8 @@ from envbuild.planner.choose import Choice
 from envbuild.planner.gencode import Code, codes, every_code, flags
 from envbuild.planner.ranges import Range, minor, numbers
 from envbuild.planner.rules.compilers import gcc_for
-from envbuild.planner.rules.packages import row_for
+from envbuild.planner.rules.packages import own_range, row_for
+from envbuild.planner.rules.torch import COMPANIONS, companion
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import Card, Target, Wanted
 from envbuild.values.codec import Pairs
@@ -134,11 +135,17 @@ def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
     """The packages asked for; torch pins its cuDNN, others take any and may leave a card out."""
     place, old = choice.place, False
     for wanted in target.packages:
+        if choice.build is not None and wanted.name in COMPANIONS:
+            version, _ = companion(table, choice.build, wanted.name)
+            yield f"{wanted.name}=={version}" if version else str(wanted)
+            continue
         row = row_for(table, wanted, place.cuda, target.cc)
         mine = row is not None and row.name == "cudnn"
         if mine and (choice.build is not None or cudnn_from_tag(table, target, place)):
             continue
         old = old or (row is not None and row.cudnn)
+        if row is not None and wanted.range is not None and own_range(row, wanted) is None:
+            yield wanted.name + _pin(wanted.range, None)
         yield _package(row, wanted)
     cudnn = row_for(table, Wanted(name="cudnn"), place.cuda, target.cc)
     if old and choice.build is None and cudnn is not None and "<" in cudnn.requirement:
@@ -156,8 +163,9 @@ def _package(row: PackageRule | None, wanted: Wanted) -> str:
     if row is None:
         return str(wanted)
     bare, _, bound = row.requirement.partition("<")
-    if wanted.range is not None:
-        pin = _pin(wanted.range, row.version)
+    range = own_range(row, wanted)
+    if range is not None:
+        pin = _pin(range, row.version)
         return f"{bare}{pin},<{bound}" if bound and not pin.startswith("==") else bare + pin
     return f"{bare}=={row.version}" if row.version else row.requirement
 

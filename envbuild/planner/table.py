@@ -45,6 +45,7 @@ _TABLE_OF: dict[str, str] = {
     "Injection": "injections",
     "Situation": "situations",
     "TorchBuild": "torch",
+    "TorchPair": "torch_pairs",
     "Capability": "capabilities",
     "Os": "oses",
     "Branch": "branches",

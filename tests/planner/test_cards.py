@@ -50,9 +50,13 @@ def test_a_driver_in_hand_that_ended_is_named(fields: dict[str, Any], says: str)
     assert found == ([says] if says else [])
 
 
-def test_two_cards_that_no_machine_holds_are_a_warning_where_a_machine_was_asked_for() -> None:
-    plan = ask("6.1,12.0", where="host", glibc="2.39")
-    assert "host-window" in ids(plan, "warn")
+def test_two_cards_that_no_machine_holds_have_no_plan_for_one() -> None:
+    refused = ask("6.1,12.0", where="host", glibc="2.39")
+    assert refused.outcome == "refuse"
+    assert "host-window" in ids(refused, "error")
+    assert any("--where" not in s.argv for s in refused.findings[0].steps)
+    assert ask("6.1,12.0", where="host", glibc="2.39", platform="wsl2").outcome != "refuse"
+    assert "host-window" in ids(ask("6.1,12.0"), "watch")
 
 
 def test_a_card_without_a_torch_build_hears_so() -> None:

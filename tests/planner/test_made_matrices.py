@@ -85,12 +85,12 @@ def test_a_wheel_with_ptx_alone_needs_a_driver_at_its_level() -> None:
 
 
 def test_wheels_ask_for_a_c_library() -> None:
-    made = _builds("2.8.0", "cu126", glibc="2.28")
+    made = _builds("2.8.0", "cu126", glibc="2.30")
     query = {"packages": "torch==2.8.0+cu126", "where": "host"}
-    assert ask(made, "8.6", glibc="2.28", **query).outcome != "refuse"
+    assert ask(made, "8.6", glibc="2.30", **query).outcome != "refuse"
     refused = ask(made, "8.6", glibc="2.17", **query)
     assert refused.outcome == "refuse"
-    assert any("need glibc 2.28, not 2.17" in a.why for a in refused.alternatives)
+    assert any("need glibc 2.30, not 2.17" in a.why for a in refused.alternatives)
     numba = changed("packages", "requirement", "numba-cuda[cu12]", glibc="2.28")
     query = {"packages": "numba", "where": "host", "cuda": "12"}
     assert ask(numba, "8.6", glibc="2.28", **query).outcome != "refuse"

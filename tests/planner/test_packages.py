@@ -69,8 +69,8 @@ def test_a_version_is_pinned_as_pip_reads_it(wish: str, cc: str, pin: str) -> No
 
 
 def test_a_version_outside_every_row_is_a_warning() -> None:
-    assert "package-version" in ids(ask("8.6", packages="numba==0.60.0"), "warn")
-    assert "package-version" not in ids(ask("8.6", packages="numba"))
+    assert "package-version" in ids(ask("8.6", packages="tensorflow==2.18.1"), "warn")
+    assert "package-version" not in ids(ask("8.6", packages="tensorflow"))
 
 
 def test_a_package_that_takes_any_cudnn_gets_one_with_code_for_the_card() -> None:
@@ -121,3 +121,16 @@ def test_what_an_l4t_brings_says_nothing_of_other_cards_drivers() -> None:
     plan = ask(gpus=("A100",), driver="450.80.02")
     assert plan.outcome == "ok"
     assert plan.driver[0].min == "450.80.02"
+
+
+def test_a_companion_is_the_one_of_its_torch() -> None:
+    plan = ask("6.1", packages="torch==2.8.0,torchvision")
+    assert plan.packages == ("torch==2.8.0+cu126", "torchvision==0.23.0")
+    assert "torch-pair" in ids(plan, "info")
+    assert "package-unknown" not in ids(plan)
+
+
+def test_python_packages_on_a_system_whose_packages_are_not_installed() -> None:
+    plan = ask("8.6", packages="torch==2.8.0", base_os="rockylinux9")
+    assert plan.outcome == "refuse"
+    assert "Python packages are not installed on rockylinux9" in why(plan, "12.8")

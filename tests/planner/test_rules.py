@@ -45,6 +45,8 @@ HARD: list[tuple[str, str, Q, Q]] = [
     ("driver-drives-card", "12.8 image", {"cc": "12.0", "driver": "565.57"}, {"cc": "12.0", "driver": "570.86.16"}),
     ("driver-drives-card", "13.4 image", {"cc": "10.7", "driver": "610.43"}, {"cc": "10.7", "driver": "615.10"}),
     ("card-arch", "13.0 image", {"cc": "12.1", "arch": "x86_64"}, {"cc": "12.1", "arch": "aarch64"}),
+    ("one-machine", "12.9 redist None", {"cc": "6.1,12.0", "where": "host"}, {"cc": "6.1,9.0", "where": "host"}),
+    ("one-machine", "12.9 redist None", {"cc": "6.1,12.0", "where": "host"}, {"cc": "6.1,12.0", "where": "host", "platform": "wsl2"}),
     ("wsl-card", "11.8 image", {"cc": "3.5", "platform": "wsl2"}, {"cc": "5.2", "platform": "wsl2"}),
     ("package-python", "12.8 redist ubuntu26.04", {"cc": "8.6", "packages": "tensorflow"}, {"skip": "12.8 redist ubuntu24.04", "cc": "8.6", "packages": "tensorflow"}),
     ("feature-in-hardware", "13.0 image", {"cc": "7.0", "features": "bf16"}, {"cc": "8.0", "features": "bf16"}),
@@ -95,6 +97,7 @@ HARD: list[tuple[str, str, Q, Q]] = [
 BUILDS: list[tuple[str, str, Q, Q]] = [
     ("torch-version", "2.8.0-cu126", {"packages": "torch==2.7.1"}, {"packages": "torch==2.8"}),
     ("torch-version", "2.8.0-cu126", {"packages": "torch==2.8.0+cu128"}, {"packages": "torch==2.8.0+cu126"}),
+    ("torch-pair", "2.8.0-cu126", {"packages": "torch,torchvision==0.22"}, {"packages": "torch,torchvision==0.23"}),
     ("torch-arch", "2.9.1-cu126-aarch64", {"packages": "torch"}, {"packages": "torch", "arch": "aarch64"}),
     ("torch-code", "2.8.0-cu128-x86_64", {"cc": "6.1", "packages": "torch"}, {"cc": "7.0", "packages": "torch"}),
     ("torch-code", "2.8.0-cu128-x86_64", {"cc": "8.7", "packages": "torch"}, {"cc": "8.9", "packages": "torch"}),

@@ -9,7 +9,7 @@ from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
 from envbuild.planner.target import Card
-from envbuild.values.finding import Finding, Severity
+from envbuild.values.finding import Finding
 
 
 def last_branch(chosen: Chosen) -> Iterator[Finding]:
@@ -61,13 +61,7 @@ def host_window(chosen: Chosen) -> Iterator[Finding]:
     reason, source = clash
     system = "Windows" if target.windows else "Linux"
     says = f"one image serves both, but no single {system} machine can hold them: {reason}"
-    why = "on separate machines of a fleet it is fine"
-    severity: Severity = "watch"
-    if target.on_host:
-        says = f"no single {system} machine can hold both cards: {reason}"
-        why = "what is built here can be copied to a machine of each"
-        severity = "warn"
-    yield note("host-window", severity, says, source, why)
+    yield note("host-window", "watch", says, source, "on separate machines of a fleet it is fine")
 
 
 def require_brand(chosen: Chosen) -> Iterator[Finding]:

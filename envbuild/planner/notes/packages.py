@@ -6,8 +6,15 @@ from envbuild.matrix.model import Capability, TritonBuild
 from envbuild.planner import drivers
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.packages import row_for
-from envbuild.planner.rules.torch import covers, finished, key, triton_of
+from envbuild.planner.rules.packages import own_range, row_for
+from envbuild.planner.rules.torch import (
+    COMPANIONS,
+    companion,
+    covers,
+    finished,
+    key,
+    triton_of,
+)
 from envbuild.planner.table import cite
 from envbuild.values.finding import Finding
 
@@ -33,6 +40,13 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
     """Packages that emit PTX cap the toolkit at the driver's level; unknown ones are not judged."""
     target, place = chosen.target, chosen.choice.place
     for wanted in target.packages:
+        build = chosen.choice.build
+        if wanted.name in COMPANIONS and build is not None:
+            version, pair = companion(chosen.table, build, wanted.name)
+            if version is not None and pair is not None:
+                says = f"{wanted.name} {version} is the one that goes with torch {build.torch}"
+                yield note("torch-pair", "info", says, cite(pair, pair.torch))
+                continue
         if wanted.name not in chosen.table.packages:
             says = f"{wanted.name} has no row in the matrices: installed as it is, not judged"
             yield note("package-unknown", "warn", says, place.cite)
@@ -47,7 +61,11 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
                 level = f"this driver compiles up to CUDA {target.driver_cuda}"
             says = f"{wanted.name} emits PTX for the driver's JIT compiler: {level}"
             yield note("package-jit", "info", says, source)
-        if wanted.range is not None and row.version and row.version not in wanted.range:
+        range = own_range(row, wanted)
+        if wanted.range is not None and range is None:
+            says = f"{wanted} goes beside {row.name} {row.version}; whether it may is pip's to say"
+            yield note("package-beside", "info", says, source)
+        if range is not None and row.version and row.version not in range:
             says = f"{wanted} was not looked at; the row is about {row.name} {row.version}"
             inside = row.version_min is not None
             yield note("package-version", "info" if inside else "warn", says, source)

@@ -141,7 +141,8 @@ def tensor_cores_by_die(chosen: Chosen) -> Iterator[Finding]:
     ]
     for card, row in mixed:
         if card.tensor_cores is False:
-            says = f"{card.name} has no tensor cores, unlike most cards of cc {card.cc}"
+            name = card.name or "this card"
+            says = f"{name} has no tensor cores, unlike most cards of cc {card.cc}"
             yield note("tensor-cores-none", "info", says, cite(row, row.cc))
     if not {"tensor-cores", "int8"} & set(chosen.target.features):
         return

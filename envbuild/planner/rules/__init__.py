@@ -21,6 +21,7 @@ HARD = (
     platforms.flavour_compiles,
     torch.compiler_wanted,
     driver.driver_drives_card,
+    platforms.one_machine,
     platforms.card_arch,
     platforms.wsl_card,
     targets.feature_in_hardware,
@@ -35,13 +36,19 @@ HARD = (
     packages.package_served,
     packages.package_python,
     driver.package_jit,
-    torch.python_there,
     wishes.cuda_range,
     platforms.base_os,
+    torch.python_there,
 )
 """A place that one of these speaks against is out."""
 
-BUILDS = (torch.torch_arch, torch.torch_version, torch.torch_code, torch.torch_jit)
+BUILDS = (
+    torch.torch_arch,
+    torch.torch_version,
+    torch.torch_code,
+    torch.torch_jit,
+    torch.torch_pair,
+)
 """The same for framework builds."""
 
 BEFORE = (

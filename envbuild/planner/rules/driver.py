@@ -95,7 +95,7 @@ def driver_floor(table: Table, toolkit: Toolkit, target: Target) -> Finding | No
     return _below_floor(table, toolkit.cuda, target)
 
 
-@rule((), *ON_MACHINE, asked=("driver",), binds=TAGS)
+@rule(("cuda", "release"), *ON_MACHINE, asked=("driver",), binds=TAGS)
 def tag_floor(table: Table, place: Place, target: Target) -> Finding | None:
     """The same, but for a tag whose own newer libcuda serves each card and this branch."""
     below = _below_floor(table, place.cuda, target)

@@ -27,7 +27,7 @@ def tag_exists(table: Table, place: Place, target: Target) -> Finding | None:
     return error("image-tag", says, place.cite)
 
 
-@rule((), *ON_MACHINE, asked=("driver",), binds=TAGS)
+@rule(("cuda", "release"), *ON_MACHINE, asked=("driver",), binds=TAGS)
 def tag_starts(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a tag that starts on the driver in hand however the GPU comes in.
 

@@ -46,6 +46,22 @@ def host_system(table: Table, place: Place, target: Target) -> Finding | None:
     return None
 
 
+@rule("toolkit", "cards", "platform", asked=("on_host",))
+def one_machine(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
+    """A machine has one driver with one flavour of kernel modules, for all its cards."""
+    del toolkit
+    cards = tuple(card for card in target.cards if not table.capability(card.cc).tegra)
+    if len(cards) < 2:
+        return None
+    from envbuild.planner.window import apart
+
+    clash = apart(table, cards, windows=target.windows)
+    if clash is None:
+        return None
+    says = f"no single machine can hold these cards: {clash[0]}"
+    return error("host-window", says, clash[1], "one image can serve both, on a machine of each")
+
+
 @rule(("cuda", "source", "os"), asked=("base_os",))
 def base_os(table: Table, place: Place, target: Target) -> Finding | None:
     """The base system that was asked for."""

@@ -18,9 +18,8 @@ def feature_in_hardware(table: Table, place: Place, target: Target) -> Finding |
             continue
         for card in target.cards:
             if name == "tensor-cores" and card.tensor_cores is False:
-                says = (
-                    f"{card.name} has no tensor cores, although cc {card.cc} assembles their code"
-                )
+                who = card.name or "this card"
+                says = f"{who} has no tensor cores, although cc {card.cc} assembles their code"
                 return error("feature-hardware", says, cite(row, row.name))
             if not targets_with(table, card.cc, (name,)):
                 have = ", ".join(_cc_with(table, row.targets))

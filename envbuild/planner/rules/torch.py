@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from envbuild.matrix.model import Capability, TorchBuild, TritonBuild
+from envbuild.matrix.model import Capability, TorchBuild, TorchPair, TritonBuild
 from envbuild.planner import drivers
 from envbuild.planner.gencode import runs_on
 from envbuild.planner.ranges import numbers, parse
@@ -107,6 +107,30 @@ def python_fits(build: TorchBuild, python: str | None) -> bool:
     if build.pythons:
         return python in build.pythons
     return not build.python or python in parse(build.python, "python")
+
+
+COMPANIONS = ("torchvision", "torchaudio")
+"""Packages that are built for one version of torch each; fields of `TorchPair`."""
+
+
+def companion(table: Table, build: TorchBuild, name: str) -> tuple[str | None, TorchPair | None]:
+    """The version of a companion that goes with a build, and the row that says so."""
+    row = next((pair for pair in table.matrices.torch_pairs if pair.torch == build.torch), None)
+    if row is None:
+        return None, None
+    return (row.torchvision if name == "torchvision" else row.torchaudio), row
+
+
+@rule("build", asked=("packages",))
+def torch_pair(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """A companion in the version asked for goes with one torch."""
+    for wanted in target.packages:
+        if wanted.name in COMPANIONS and wanted.range is not None:
+            version, row = companion(table, build, wanted.name)
+            if row is not None and version is not None and version not in wanted.range:
+                says = f"{wanted.name} {version} goes with torch {build.torch}, not {wanted}"
+                return error("torch-pair", says, cite(row, row.torch))
+    return None
 
 
 def unfit(build: TorchBuild, python: str | None, glibc: str | None) -> str:
