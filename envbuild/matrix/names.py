@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import chain
 
 from envbuild.errors import InputError
 from envbuild.matrix.load import OVERLAY, load, load_names
@@ -18,6 +19,11 @@ _SERIES = ("gtx", "rtx", "gt")
 _NOISE = re.compile(
     r"\((?:tm|r|c)\)|[™®©]|\bmig .*"
     r"|\b(?:graphics card|graphics|gpu|video card|generation|with|design|developer kit|dev ?kit)\b"
+)
+# A virtual GPU is called after its card: letters for memory and form, the slices of a MIG part,
+# gigabytes, the kind: "GRID V100DX-32Q", "NVIDIA A100-4-20C".
+_VIRTUAL = re.compile(
+    r"(?:nvidia )?(?:grid )?(.+?)(?:dx|x[lm]|[dlx]| dc)?(?:-\d)?-\d{1,3}[abcq]", re.IGNORECASE
 )
 _FORM = re.compile(r"\b(?:\d+ ?gi?b|sxm\d?|pcie|nvl\d*|hbm\d\w?|fhhl|dgxs|oem|desktop)\b")
 
@@ -61,7 +67,10 @@ def product(text: str) -> tuple[Product, ...]:
     """
     lookup = _lookup()
     # What stands in brackets tells few products apart: "GTX 1080 Ti (Pascal)".
-    for key in (*_keys(text), *_keys(re.sub(r"\(.*?\)", "", text))):
+    spoken = [text, re.sub(r"\(.*?\)", "", text)]
+    if virtual := _VIRTUAL.fullmatch(text.strip()):
+        spoken.append(virtual[1])
+    for key in chain.from_iterable(map(_keys, spoken)):
         if rows := lookup.products.get(key):
             return rows
     near = get_close_matches(_short(text), lookup.spellings, n=4)

@@ -139,12 +139,13 @@ def text(answer: Answer, paint: Callable[[str, str], str]) -> Iterator[str]:
             yield ""
         yield paint(section.question, "bold")
         about = ""
+        wide = max((len(one.about) for one in section.lines), default=0) + 2
         for one in section.lines:
             head = one.about if one.about != about else ""
             about = one.about
             note = f" ({one.note})" if one.note else ""
             from_ = f"{one.row} {one.status} [{', '.join(one.source)}]"
-            yield f"  {head:<10}{one.says}{note}  {paint(from_, 'dim')}"
+            yield f"  {head:<{wide}}{one.says}{note}  {paint(from_, 'dim')}"
     yield ""
     yield paint("sources", "bold")
     for source in answer.sources:

@@ -44,10 +44,9 @@ def gpu(text: str) -> Iterator[Line]:
     """
     die = die_of_pci(text) if ":" in text or text.startswith("0x") else None
     if die is not None:
-        ids = [p.name for p in load_names().products if die.die in p.dies]
-        says = f"{die.die}, cc {die.cc}; its products: {words(ids[:_SOME]) or 'none is known'}"
-        yield line("die", says, "dies", die.die, die)
-        rows: tuple[Product, ...] = ()
+        yield line("die", f"{die.die}, cc {die.cc}", "dies", die.die, die)
+        device = text.strip().lower().rpartition(":")[2].removeprefix("0x")
+        rows = tuple(p for p in load_names().products if device in p.pci_ids)
         found: tuple[str, ...] = (die.cc,)
     else:
         rows = product(text)

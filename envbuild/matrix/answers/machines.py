@@ -18,10 +18,11 @@ def system(text: str) -> Iterator[Line]:
     row = next((o for o in load().oses if name in {o.id, *o.aliases}), None)
     if row is None:
         raise unknown("--base-os", text, [o.id for o in load().oses])
+    others = [str(gcc) for gcc in row.gccs if gcc != row.gcc]
     says = words(
         [
             f"gcc {row.gcc}" if row.gcc else "",
-            f"also {' '.join(map(str, row.gccs))}" if len(row.gccs) > 1 else "",
+            f"also {' '.join(others)}" if others else "",
             f"glibc {row.glibc}" if row.glibc else "",
             f"Python {row.python}" if row.python else "",
             f"supported until {row.ends}" if row.ends else "",
