@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Speed, as ratios against a yardstick measured in turn with it, in the same run.
 
-usage: python benchmarks/run.py [--rounds N] [--build ARGUMENTS...]
+usage: python benchmarks/run.py [--rounds N] [--sweep] [--build ARGUMENTS...]
+
+--sweep also plans every product, toolkit, source and system: a minute or two.
 
 --build also measures a no-op `envbuild build ARGUMENTS...` against docker's own: it needs docker,
 and builds the image first. A ratio from a busy machine still says something; a time does not.
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from itertools import cycle, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,6 +110,56 @@ def warm() -> list[Row]:
     return [Row("plan, warm", said, "<= 1 ms", middle <= 1)]
 
 
+def sweep() -> Row:
+    """Every product that differs, toolkit, source and system, in one process."""
+    from envbuild.matrix.load import load, load_names
+    from envbuild.planner.plan import plan
+    from envbuild.planner.resolve import resolve
+    from envbuild.planner.table import SOURCES, table_of
+    from envbuild.planner.target import Card
+    from envbuild.values.codec import replace
+    from envbuild.values.request import Request
+
+    matrices = load()
+    table = table_of(matrices)
+    systems = [row.id for row in matrices.oses if row.image is not None]
+    named = sorted({p.name for p in load_names().products if p.cc in table.capabilities})
+    # Products that differ in their names alone have the same plans.
+    differing: dict[tuple[Card, ...], str] = {}
+    for name in named:
+        cards = resolve(Request(gpus=(name,)), None, matrices).cards
+        differing.setdefault(tuple(replace(card, name=None) for card in cards), name)
+    count = refused = 0
+    start = time.perf_counter()
+    for name, cuda, source, base in product(differing.values(), table.toolkits, SOURCES, systems):
+        asked = Request(gpus=(name,), cuda=cuda, toolkit_source=source, base_os=base)
+        refused += plan(resolve(asked, None, matrices), matrices).outcome == "refuse"
+        count += 1
+    took = time.perf_counter() - start
+    said = f"{count} plans ({len(differing)} of {len(named)} products differ; {refused} refusals)"
+    return Row("plan, a sweep", f"{said}: {count / took:.0f} plans/s", "", True)
+
+
+def big_fleet(env: dict[str, str], cwd: Path, nodes: int = 10_000) -> Row:
+    """A command of its own on a file of many nodes: read, planned, written."""
+    gpus = [
+        "GTX 1080 Ti", "Tesla P40", "Tesla P100", "Titan V", "Tesla V100", "T4", "RTX 2080 Ti",
+        "GTX 1650", "A100", "A30", "A40", "RTX 3090", "L4", "L40S", "RTX 4090", "H100", "H200",
+        "B200", "RTX 5090", "RTX PRO 6000 Blackwell",
+    ]  # fmt: skip
+    hosts = cwd / "hosts.yaml"
+    hosts.write_text(
+        "".join(
+            f"- {{name: node{i}, gpus: {gpu}, driver: 580.{65 + i // len(gpus) % 30}.06}}\n"
+            for i, gpu in zip(range(nodes), cycle(gpus), strict=False)
+        )
+    )
+    argv = (*ENVBUILD, "plan", "--fleet", str(hosts), "--split", "--json")
+    seconds = clock(argv, env, cwd)
+    said = f"{seconds:.2f} s ({len(gpus) * 30} kinds of machines)"
+    return Row(f"plan --fleet, {nodes} nodes", said, "<= 5 s", seconds <= 5)
+
+
 def no_op_build(arguments: Sequence[str], rounds: int, env: dict[str, str]) -> Row:
     """A build of which every step is cached, through envbuild and through docker alone."""
     name, budget = "build, no-op - docker's own", "<= 1 s"
@@ -141,6 +194,7 @@ def local_bases(dockerfile: str, docker: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--build", nargs=argparse.REMAINDER)
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as cache:
@@ -149,7 +203,10 @@ def main() -> int:
         jobs: list[Callable[[], list[Row]]] = [
             lambda: start_up(wanted.rounds, env, Path(cache)),
             warm,
+            lambda: [big_fleet(env, Path(cache))],
         ]
+        if wanted.sweep:
+            jobs.append(lambda: [sweep()])
         if wanted.build is not None:
             jobs.append(lambda: [no_op_build(wanted.build, 5, env)])
         rows = [row for job in jobs for row in job()]

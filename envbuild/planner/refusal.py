@@ -1,10 +1,11 @@
 """A refusal: the smallest conflict, what decided, and every smallest correction."""
 
 from envbuild.errors import NoPlanError
+from envbuild.planner import rules
 from envbuild.planner.conflict import conflict
 from envbuild.planner.explain import decided, hard, kind_of
-from envbuild.planner.rules.base import about, without_name
-from envbuild.planner.table import Table, bits
+from envbuild.planner.rules.base import about, verdict, without_name
+from envbuild.planner.table import Table
 from envbuild.planner.target import Part, Target, parts, without
 from envbuild.planner.ways import ways
 from envbuild.values.codec import replace
@@ -45,7 +46,8 @@ def deciding(table: Table, target: Target, core: tuple[Part, ...]) -> tuple[Find
     alone = without(target, tuple(p for p in parts(target) if p not in core))
     kind = kind_of(table, target)
     there = [c for c in table.toolkits if table.of_cuda.get(c, 0) & kind] or list(table.toolkits)
-    asked = [c for c in there if _in_range(table, target, c)] or there
+    wanted = kind & verdict(rules.wishes.cuda_range, table, target).mask
+    asked = [c for c in there if table.of_cuda.get(c, 0) & wanted] or there
     by_core, by_all = hard(table, alone), hard(table, target)
     found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
     for cuda in reversed(asked):
@@ -76,12 +78,6 @@ def _spans(some: list[str], every: list[str]) -> str:
         else:
             spans.append([cuda])
     return ", ".join(s[0] if len(s) == 1 else f"{s[0]}-{s[-1]}" for s in spans if s)
-
-
-def _in_range(table: Table, target: Target, cuda: str) -> bool:
-    wanted = target.cuda
-    places = bits(table.of_cuda.get(cuda, 0))
-    return wanted is None or any(table.places[i].release in wanted for i in places)
 
 
 def no_plan(plan: Plan) -> NoPlanError:
