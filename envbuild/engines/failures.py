@@ -54,10 +54,23 @@ _SIGNS = (
     # An archive that is out of reach lacks every version, and says both.
     _NETWORK,
     _Sign(
-        r"E: Version '[^']*' for '[^']*' was not found|Hash Sum mismatch|No matching distribution",
+        r"E: Version '[^']*' for '[^']*' was not found|Hash Sum mismatch|No matching distribution"
+        r"|File has unexpected size|E: Failed to fetch \S+  404 |computed checksums? did NOT match",
         StaleError,
         "the archive no longer serves what the lock names",
         "lock it again: envbuild lock",
+    ),
+    _Sign(
+        r"REFUSED: ",
+        StaleError,
+        "an archive of the toolkit must not be unpacked",
+        "take another mirror, and tell who runs this one",
+    ),
+    _Sign(
+        r"E: The repository '[^']*' does not have a Release file",
+        MachineError,
+        "a repository is not where it should be",
+        "check --toolkit-mirror and --apt-mirror",
     ),
     _Sign(
         r"Cannot connect to the Docker daemon|error reading from server: EOF"
@@ -97,6 +110,8 @@ def failure(engine: str, log: str, *, offline: bool = False) -> EnvbuildError:
         log: the engine's combined output.
         offline: its steps had no network.
     """
+    from envbuild.lock.repository import refusal
+
     step, said = evidence(log)
     text = "\n".join(said)
     for sign in _SIGNS:
@@ -104,6 +119,8 @@ def failure(engine: str, log: str, *, offline: bool = False) -> EnvbuildError:
             what = f"the build with {engine} stopped: {sign.says}"
             fix = "run it once without --offline" if offline and sign is _NETWORK else sign.fix
             return sign.kind(what, why=hit.group(0).strip(), fix=fix)
+    if unsigned := refusal(text):
+        return unsigned
     what = f"the build with {engine} failed" + (f" in {step}" if step else "")
     why = "\n      ".join(said[-_SHOWN:])
     return BuildError(what, why=why, fix="mend that step, then run it again: others are kept")

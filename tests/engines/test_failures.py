@@ -94,3 +94,36 @@ def test_a_daemon_that_dies_is_the_machines() -> None:
     # Recorded text of docker 28.5's client when its daemon was killed (2026-12-01).
     text = "ERROR: failed to build: Unavailable: error reading from server: EOF"
     assert type(failure("docker", text)) is MachineError
+
+
+# Recorded: apt 2.6.1 and sha256sum 9.1 in builds on Debian 12 against a local server, 2026-12-02;
+# REFUSED is `unpack.py`'s own word. The frame around each is made, as docker 20.10's log above.
+SAID: dict[str, tuple[type[EnvbuildError], str]] = {
+    "E: Failed to fetch http://h/cuda_nvcc.tar.xz  404  File not found [IP: 127.0.0.1 1]": (
+        StaleError,
+        "no longer serves",
+    ),
+    "E: The repository 'http://h/debian12/x86_64  Release' does not have a Release file.": (
+        MachineError,
+        "not where it should be",
+    ),
+    "E: The repository 'http://h/debian12/x86_64  InRelease' is not signed.": (
+        StaleError,
+        "not signed by the key that is pinned",
+    ),
+    "sha256sum: WARNING: 1 computed checksum did NOT match": (StaleError, "no longer serves"),
+    "REFUSED: cuda_cccl.tar.xz holds '../x', which leads out of the prefix": (
+        StaleError,
+        "must not be unpacked",
+    ),
+}
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_what_the_fetching_of_a_toolkit_says(line: str) -> None:
+    kind, says = SAID[line]
+    log = f"#7 [toolchain 3/3] RUN x\n#7 0.3 {line}\n#7 ERROR: executor failed running: exit code: 1\n"
+    error = failure("docker", log)
+    assert type(error) is kind
+    assert says in error.what
+    assert line[:40] in error.why

@@ -18,11 +18,15 @@ CA = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 class Cli(NamedTuple):
-    """``envbuild`` in one folder, with no settings of this machine's; ``docker`` is its client."""
+    """``envbuild`` in one folder, with no settings of this machine's; ``docker`` is its client.
+
+    ``more`` are variables that it gets.
+    """
 
     folder: Path
     mirror: str
     docker: str
+    more: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, *argv: str, mirror: str | None = None) -> "subprocess.CompletedProcess[str]":
         """Run it; ``mirror`` is another registry mirror than the tests' own."""
@@ -31,6 +35,7 @@ class Cli(NamedTuple):
         own |= {"PYTHONPATH": str(ROOT), "ENVBUILD_REGISTRY_MIRROR": mirror or self.mirror}
         if CA.is_file():
             own["ENVBUILD_CA_CERT"] = str(CA)
+        own |= dict(self.more)
         return subprocess.run(
             [sys.executable, "-m", "envbuild", *argv],
             cwd=self.folder,

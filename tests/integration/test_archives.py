@@ -1,0 +1,298 @@
+"""apt, redist and conda from lock to certificate, against a server on this machine.
+
+The vendor's hosts were never asked: indexes and packages are those of `tests.lock.vendor`, made
+around a real compiler (Debian's CUDA 12.4, from the stand-in for the vendor's image).
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from envbuild.engines.base import Engine, RunSpec
+from envbuild.engines.find import make
+from envbuild.errors import EnvbuildError, MachineError, StaleError
+from envbuild.io.net import Net
+from envbuild.lock.make import lock
+from envbuild.render.context import render
+from envbuild.values.codec import Pairs, replace
+from envbuild.values.image import BuildContext
+from envbuild.values.plan import Layout, Plan
+from tests.integration.corridor import Cli, NewCli, walked
+from tests.integration.images import places, saved
+from tests.lock import vendor
+from tests.render import plans
+
+pytestmark = pytest.mark.engine
+
+SOURCES = ("apt", "redist", "conda")
+TREE = "/usr/local/cuda-12.4"
+ROW = """repositories:
+- {{kind: apt, name: debian12, oses: [debian12], cuda_min: '12.3', tools: [ca-certificates],
+   package: 'cuda-toolkit-{{major}}-{{minor}}', key: {key}, key_file: 3bf863cc.pub,
+   url: 'https://developer.download.nvidia.com/compute/cuda/repos/debian12/',
+   never: [cuda, '/^cuda-[0-9]+-[0-9]+$/', 'cuda-drivers*', 'cuda-compat-*', 'libcuda1*'],
+   source: [repo-debian12], status: sourced, note: 'with a key of this test'}}
+"""
+
+
+class Shop(NamedTuple):
+    """The served folder, its address, and the key that signs the repository in it."""
+
+    root: Path
+    mirror: str
+    key: vendor.Signer
+
+
+def _shop(folder: Path, files: vendor.Files) -> Iterator[Shop]:
+    key = vendor.signer(folder / "key")
+    root = folder / "served"
+    vendor.apt(root, files, key)
+    vendor.redist(root, files)
+    vendor.conda(root, files)
+    with vendor.served(root) as mirror:
+        yield Shop(root, mirror, key)
+
+
+@pytest.fixture(scope="session")
+def real(
+    standin: None, registry: str, old_docker: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shop]:
+    """Archives of a compiler that compiles."""
+    folder = tmp_path_factory.mktemp("vendor")
+
+    def docker(*argv: str) -> str:
+        done = subprocess.run([old_docker, *argv], check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    container = docker("create", f"{registry}/nvidia/cuda:12.4.1-devel-ubuntu22.04")
+    docker("cp", f"{container}:{TREE}", str(folder))
+    docker("rm", container)
+    yield from _shop(folder, vendor.read(folder / Path(TREE).name))
+
+
+@pytest.fixture(scope="session", params=SOURCES)
+def walk(
+    request: pytest.FixtureRequest,
+    real: Shop,
+    new_cli: NewCli,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Cli]:
+    """The folder after ``up`` with one of the three sources: CUDA 12.4 for Pascal on Debian 12."""
+    if request.param == "conda":
+        pytest.importorskip("rattler")
+    rows = tmp_path_factory.mktemp("rows")
+    (rows / "repositories.yaml").write_text(ROW.format(key=real.key.fingerprint))
+    # A login, as behind a company's mirror: it must be nowhere.
+    mirror = real.mirror.replace("://", "://reader:hunter2@")
+    more = (("ENVBUILD_MATRICES", str(rows)), ("ENVBUILD_TOOLKIT_MIRROR", mirror))
+    cli = new_cli(request.param)._replace(more=(*more, ("ENVBUILD_NETWORK", "host")))
+    flags = ("--toolkit-source", request.param, "--cc", "6.1", "--cuda", "12.4")
+    yield from walked(cli, *flags[2:4], *flags[:2], *flags[4:], "--base-os", "debian12")
+
+
+def source(cli: Cli) -> str:
+    return str(cli.plan().toolkit_source)
+
+
+def test_the_image_is_certified_for_its_target(walk: Cli) -> None:
+    out = (walk.folder / "up.out").read_text()
+    assert "CERTIFIED toolchain, cc 6.1" in out
+    assert "SASS for sm_61; no driver in the image" in out
+    said = (walk.folder / "up.err").read_text()
+    assert f"source {source(walk)}: not run against the vendor" in said
+    readme = (walk.folder / ".envbuild/context/README.md").read_text()
+    assert "not run against the vendor" in readme
+    assert walk.certificate().subject.digest
+
+
+def test_it_is_a_toolkit_like_any_other(walk: Cli) -> None:
+    image = walk.image()
+    assert image.user == "1000:1000"
+    labels = dict(image.labels)
+    assert (labels["envbuild.cuda"], labels["envbuild.stage"]) == ("12.4.1", "devel")
+    said = walk.inside(
+        "nvcc --version; readlink -f /usr/local/cuda; test -w /work && echo writable;"
+        'echo "$CUDA_HOME $NVCC_CCBIN $CUDAARCHS"; ls /tmp /var/lib/apt/lists'
+    )
+    assert "release 12.4" in said
+    assert "/usr/local/cuda-12.4\nwritable\n/usr/local/cuda /usr/bin/g++-12 61\n" in said
+    assert said.endswith("/tmp:\n\n/var/lib/apt/lists:\n")
+
+
+def test_licences_are_kept_and_a_driver_stays_out(walk: Cli) -> None:
+    found = walk.inside('find / -name "libcuda.so*" -not -path "*/stubs/*" 2>/dev/null || true')
+    assert found == ""
+    if source(walk) == "apt":
+        kept = walk.inside("cat /etc/apt/sources.list.d/envbuild-toolkit.list; apt-cache policy")
+        assert "signed-by=/etc/apt/keyrings/envbuild-toolkit.asc] https://developer." in kept
+        assert "cuda-drivers" in walk.inside("cat /etc/apt/preferences.d/envbuild-toolkit")
+    else:
+        assert "cuda" in walk.inside("ls /usr/local/cuda/licenses; ls /usr/local/cuda/licenses/*")
+
+
+def test_mirror_and_login_are_nowhere(walk: Cli, real: Shop, tmp_path: Path) -> None:
+    host = real.mirror.removeprefix("http://")
+    needles = {"host": host.encode(), "login": b"hunter2"}
+    image = saved(make("docker"), walk.image().ref, tmp_path / "image.tar")
+    assert list(places(image, needles)) == []
+    # The control: what must be there is found the same way.
+    assert list(places(image, {"label": b"envbuild.cuda"}))
+    for path in (walk.folder / ".envbuild").rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert not any(needle in data for needle in needles.values()), path
+    for name in ("up.out", "up.err"):
+        assert "hunter2" not in (walk.folder / name).read_text()
+
+
+def test_the_lock_is_of_the_plan_and_is_not_made_again(walk: Cli) -> None:
+    flags = (walk.folder / "flags").read_text().split()
+    plain = flags[: flags.index("--require")]
+    lock_file = ".envbuild/envbuild.lock"
+    assert walk("lock", "--check", *plain, "-o", lock_file).returncode == 0
+    assert walk("lock", "--check", *plain, "--cc", "7.0", "-o", lock_file).returncode == 7
+    before = (walk.folder / lock_file).read_bytes()
+    again = walk("build", *plain)
+    assert again.returncode == 0, again.stderr
+    assert "CACHED" in again.stderr
+    assert (walk.folder / lock_file).read_bytes() == before
+
+
+def test_the_runtime_stage_runs_a_program_without_a_compiler(walk: Cli) -> None:
+    flags = (walk.folder / "flags").read_text().split()
+    plain = flags[: flags.index("--require")]
+    tag = f"envbuild-test/archives-runtime-{source(walk)}:1"
+    done = walk("build", *plain, "--target", "runtime", "--tag", tag)
+    assert done.returncode == 0, done.stderr
+    engine = make("docker")
+    script = "ldconfig -p | grep libcudart.so.12; command -v nvcc g++ || echo none; id -u"
+    seen = engine.run(tag, RunSpec(argv=("sh", "-c", script)))
+    assert "/usr/local/lib/libcudart.so.12" in seen.out
+    assert seen.out.endswith("none\n1000\n")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Archives of a toolkit that does nothing, for faults and for other engines."""
+    yield from _shop(tmp_path_factory.mktemp("small"), vendor.tiny())
+
+
+def small_plan(kind: str, shop: Shop) -> Plan:
+    """A plan without a host compiler, so that little is installed."""
+    plan = {"apt": plans.APT, "redist": plans.REDIST, "conda": plans.CONDA}[kind]
+    tools = tuple(name for name in plan.apt if name not in {"g++", "cuda-toolkit-12-9"})
+    archive = replace(plan.layout.archive, key=shop.key.fingerprint if kind == "apt" else "")
+    return replace(
+        plan,
+        cuda="12.4.1",
+        layout=Layout(archive=archive),
+        env=Pairs({"CUDA_HOME": "/usr/local/cuda"}),
+        apt=(*tools, "cuda-toolkit-12-4") if kind == "apt" else tools,
+        host_compiler=None,
+    )
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_engine_builds_it(kind: str, small: Shop, registry: str, engine: Engine) -> None:
+    if kind == "conda":
+        pytest.importorskip("rattler")
+    net = Net(registry_mirror=registry, toolkit_mirror=small.mirror, network="host")
+    plan = small_plan(kind, small)
+    context = render(plan, lock(plan, net, engine))
+    tag = f"envbuild-test/archives-{kind}:1"
+    engine.build(context, tag, net)
+    seen = engine.run(
+        tag, RunSpec(argv=("sh", "-c", "nvcc; cat /usr/local/cuda/lib64/libcudart.so"))
+    )
+    assert seen.out == "stand-in\ncudart", seen.err
+
+
+class Fault(NamedTuple):
+    """What happens at the server between lock and build, and what must be said of it."""
+
+    kind: str
+    change: Callable[[Shop], None]
+    error: type[EnvbuildError]
+    says: str
+
+
+def _file(shop: Shop, name: str) -> Path:
+    return next(path for path in sorted(shop.root.rglob(name)))
+
+
+def _other(shop: Shop, name: str) -> None:
+    path = _file(shop, name)
+    path.write_bytes(path.read_bytes()[::-1])
+
+
+def _cut(shop: Shop, name: str) -> None:
+    path = _file(shop, name)
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def _resigned(shop: Shop) -> None:
+    stranger = vendor.signer(shop.root.parent / "stranger")
+    vendor.release(shop.root / vendor.REPOSITORY, stranger)
+    shutil.rmtree(shop.root.parent / "stranger")
+
+
+NVCC, CONDA_NVCC = "cuda_nvcc-*.xz", "cuda-nvcc-impl-12.4*"
+FAULTS = {
+    "redist other bytes": Fault("redist", lambda s: _other(s, NVCC), StaleError, "Hash Sum"),
+    "redist cut": Fault("redist", lambda s: _cut(s, NVCC), StaleError, "Hash Sum"),
+    "redist gone": Fault("redist", lambda s: _file(s, NVCC).unlink(), StaleError, "404"),
+    "conda other bytes": Fault("conda", lambda s: _other(s, CONDA_NVCC), StaleError, "Hash Sum"),
+    "apt other key": Fault("apt", lambda s: _other(s, "3bf863cc.pub"), StaleError, "Hash Sum"),
+    "apt other package": Fault(
+        "apt", lambda s: _other(s, "cuda-nvcc-12-4_*"), StaleError, "Hash Sum"
+    ),
+    "apt other signer": Fault("apt", _resigned, StaleError, "not signed|NO_PUBKEY"),
+    "apt no index": Fault("apt", lambda s: _file(s, "InRelease").unlink(), MachineError, "Release"),
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    yield from _shop(tmp_path, vendor.tiny())
+
+
+def locked(kind: str, shop: Shop, registry: str) -> tuple[BuildContext, Net]:
+    net = Net(registry_mirror=registry, toolkit_mirror=shop.mirror, network="host")
+    plan = small_plan(kind, shop)
+    return render(plan, lock(plan, net, make("docker"))), net
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_at_the_server_ends_the_build_by_name(name: str, shop: Shop, registry: str) -> None:
+    fault = FAULTS[name]
+    if fault.kind == "conda":
+        pytest.importorskip("rattler")
+    context, net = locked(fault.kind, shop, registry)
+    fault.change(shop)
+    engine = make("docker")
+    tag = f"envbuild-test/fault-{hashlib.sha256(os.urandom(8)).hexdigest()[:8]}:1"
+    with pytest.raises(fault.error, match=fault.says) as error:
+        engine.build(context, tag, net)
+    assert "hunter2" not in str(error.value)
+    assert engine.inspect(tag) is None
+
+
+def test_an_archive_that_leads_out_of_its_folder_is_refused_in_the_build(
+    shop: Shop, registry: str
+) -> None:
+    path = _file(shop, "cuda_cccl-*.xz")
+    top = path.name.removesuffix(".tar.xz")
+    data = vendor.tar({f"{top}/lib": "/etc", f"{top}/lib/evil": b"1"}, "xz")
+    index = _file(shop, "redistrib_*.json")
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_bytes(data)
+    index.write_text(index.read_text().replace(before, hashlib.sha256(data).hexdigest()))
+    context, net = locked("redist", shop, registry)
+    with pytest.raises(StaleError, match=f"{top}.tar.xz holds"):
+        make("docker").build(context, "envbuild-test/evil:1", net)
