@@ -122,7 +122,8 @@ SAID: dict[str, tuple[type[EnvbuildError], str]] = {
 @pytest.mark.parametrize("line", SAID)
 def test_what_the_fetching_of_a_toolkit_says(line: str) -> None:
     kind, says = SAID[line]
-    log = f"#7 [toolchain 3/3] RUN x\n#7 0.3 {line}\n#7 ERROR: executor failed running: exit code: 1\n"
+    frame = "#7 ERROR: executor failed running: exit code: 1"
+    log = f"#7 [toolchain 3/3] RUN x\n#7 0.3 {line}\n{frame}\n"
     error = failure("docker", log)
     assert type(error) is kind
     assert says in error.what
