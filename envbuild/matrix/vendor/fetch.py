@@ -17,6 +17,7 @@ from envbuild.engines.wheels import sha256
 from envbuild.errors import InputError, MachineError
 from envbuild.io import files, pip, proc
 from envbuild.io.net import Net
+from envbuild.matrix.vendor.archive import Archive
 from envbuild.matrix.vendor.model import Part, Unreachable, VendorFile
 from envbuild.values.codec import Value, dump, load
 
@@ -30,13 +31,17 @@ class Store:
     Args:
         work: folder of the results; made if missing.
         net: index and CA.
+        archive: gives what is no wheel.
         say: takes a line for each file that is fetched.
     """
 
-    def __init__(self, work: Path, net: Net, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, work: Path, net: Net, archive: Archive, say: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._work = work
         self._net = net
         self._say = say
+        self._archive = archive
         self._failed: dict[str, str] = {}
 
     @property
@@ -93,12 +98,26 @@ class Store:
     def _download(self, file: VendorFile, folder: Path) -> Path:
         why = ""
         for _ in range(_TRIES):
-            path, why = _pip(file, folder, self._net)
+            if file.suite:
+                path, why = self._from_archive(file, folder)
+            else:
+                path, why = _pip(file, folder, self._net)
             if path is not None:
                 return path
         self._failed[file.file] = why
         what = f"{file.file}: {why}"
         raise Unreachable(what)
+
+    def _from_archive(self, file: VendorFile, folder: Path) -> tuple[Path | None, str]:
+        why = self._archive.fetch(file, folder)
+        if "No space left" in why:
+            raise _full(file, OSError(errno.ENOSPC, "no space left"))
+        # apt writes an epoch's colon as %3a: the name is apt's own.
+        path = next(folder.glob("*.deb"), None)
+        if path is None or sha256(path) == file.sha256:
+            return path, why
+        path.unlink()
+        return None, "came with another hash than the archive lists"
 
     def _path(self, part: Part) -> Path:
         return self._work / f"{part.file.sha256}.{part.reader.name}.json"

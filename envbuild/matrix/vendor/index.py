@@ -13,6 +13,7 @@ from envbuild.errors import MachineError
 from envbuild.io import files, pip
 from envbuild.io.net import Net
 from envbuild.lock import index
+from envbuild.matrix.vendor.archive import Archive
 from envbuild.matrix.vendor.model import Unreachable, VendorFile
 from envbuild.values.codec import dump, load
 
@@ -43,6 +44,8 @@ class Listed(NamedTuple):
 class Index:
     """A package index; each project's page is asked for once, and kept for ``--offline``.
 
+    ``archive`` is the distribution's archive beside it.
+
     Args:
         work: folder of the kept pages.
         net: index, CA.
@@ -50,6 +53,7 @@ class Index:
     """
 
     def __init__(self, work: Path, net: Net, say: Callable[[str], None] = lambda _: None) -> None:
+        self.archive = Archive(work, net, say)
         self._work = work
         self._net = net
         self._say = say

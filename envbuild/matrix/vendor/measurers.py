@@ -8,10 +8,10 @@ from envbuild.values.codec import Value
 
 def measurers() -> dict[str, Measurer]:
     """The measurers by table."""
-    from envbuild.matrix.vendor import features, frameworks, metapackage, toolkits
+    from envbuild.matrix.vendor import distro, features, frameworks, metapackage, toolkits
 
     every = (
-        *(toolkits.TOOLKITS, toolkits.CLASHES, metapackage.WHEELS),
+        *(toolkits.TOOLKITS, toolkits.CLASHES, metapackage.WHEELS, distro.DISTRO),
         *(features.FEATURES, features.CAPABILITIES),
         *frameworks.MEASURERS,
     )

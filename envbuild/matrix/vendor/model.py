@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 Verdict = Literal["agrees", "differs", "cannot be measured", "not reachable"]
 
 
-class VendorFile(Value):
+class VendorFile(Value, omit_defaults=True):  # type: ignore[call-arg]
     """One file that a vendor published.
 
     Attributes:
         project: its normalised name, ``nvidia-cuda-nvcc-cu12``.
         version: ``12.9.86``.
         file: its file name; ``sha256`` in hex, as the index lists it.
-        origin: ``index`` = a wheel of a package index, ``archive`` = a distribution's package.
+        suite: suite and components of the archive it is from; empty = a package index.
     """
 
     project: str
     version: str
     file: str
     sha256: str
-    origin: Literal["index", "archive"] = "index"
+    suite: str = ""
 
 
 class Reader(NamedTuple):

@@ -53,11 +53,12 @@ def update(
     sources: dict[str, Source] = {}
     skipped: list[Skipped] = []
     with Workspace(work).held(say=say):
-        bench = Bench(Index(work, net, say), Store(work, net, say))
+        index = Index(work, net, say)
+        bench = Bench(index, Store(work, net, index.archive, say))
         for measurer in measurers.measurers().values():
             if measurer.table not in tables:
                 continue
-            for new in measurer.unknown(matrices, bench.index):
+            for new in measurer.unknown(matrices, index):
                 found = _measured(measurer, new, bench)
                 if isinstance(found, Skipped):
                     skipped.append(found)

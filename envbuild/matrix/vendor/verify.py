@@ -43,8 +43,9 @@ def verify(
     holders = (matrices := load(), load_names(), load_reference())
     rows = {name: getattr(h, name) for name in tables for h in holders if hasattr(h, name)}
     with Workspace(work).held(say=say):
-        store = Store(work, net, say)
-        judged, parts = measure(rows, Bench(Index(work, net, say), store), say)
+        index = Index(work, net, say)
+        store = Store(work, net, index.archive, say)
+        judged, parts = measure(rows, Bench(index, store), say)
         files = {part.file.file: part.file for part in parts if store.kept(part)}
         return report(matrices, judged, files.values(), store.failed)
 
