@@ -93,7 +93,14 @@ class Archive:
         return proc.run(argv, timeout=_TIMEOUT, env=_environment(root), cwd=cwd)
 
     def _made(self, suite: str) -> Path:
-        """A root whose lists are there; those of an earlier run are brought up to date."""
+        """A root whose lists are there; those of an earlier run are brought up to date.
+
+        Raises:
+            Unreachable: no archive, or no apt-get.
+        """
+        if not (shutil.which("apt-get") and shutil.which("dpkg-deb") and _KEYS.is_file()):
+            what = "no apt-get with Debian's keys is here"
+            raise Unreachable(what)
         root = self._work.resolve() / f"apt-{suite.partition(' ')[0]}"
         for name in _EMPTY:
             (root / name).mkdir(parents=True, exist_ok=True)
@@ -117,11 +124,8 @@ def _own_mirror() -> str:
     """Where this machine's apt takes Debian from.
 
     Raises:
-        Unreachable: it is no Debian machine.
+        Unreachable: it takes Debian from nowhere.
     """
-    if not (shutil.which("apt-get") and shutil.which("dpkg-deb") and _KEYS.is_file()):
-        what = "no apt-get with Debian's keys is here"
-        raise Unreachable(what)
     argv = ("apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Label: Debian")
     found = re.search(r"^Debian (\S+)$", proc.run(argv, timeout=60.0).out, re.MULTILINE)
     if found is None:

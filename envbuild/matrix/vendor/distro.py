@@ -85,7 +85,7 @@ def _parts(row: DistroToolkit, index: Index) -> list[Part]:
     return found
 
 
-def _measured(row: DistroToolkit, facts: Sequence[DebFacts]) -> Mapping[str, object]:
+def _measured(row: DistroToolkit, facts: Sequence[DebFacts]) -> Mapping[str, object]:  # noqa: ARG001
     toolkit, compiler, dev = facts
     release = toolkit.version.partition("~")[2].partition("-")[0]
     brought = re.findall(r"\bg\+\+-(\d+)", compiler.depends)
