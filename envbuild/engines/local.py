@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from envbuild.engines import device, native, prefix, toolkits, tree, wheels
+from envbuild.engines import archives, device, native, prefix, toolkits, tree, wheels
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.common import show_progress
 from envbuild.errors import BuildError, InputError, MachineError, StaleError
@@ -98,8 +98,10 @@ class LocalEngine:
             return (Step(why="a toolkit that is here fits the plan", text=f"use {found}"),)
         if plan.toolkit_source == "wheels" and _file(context, "envbuild.lock") is None:
             folder = self.root / "HASH"  # its name is known once the wheels are
+        elif (lock := _lock(context, plan)).parts:
+            return archives.steps(lock, self.root)
         else:
-            folder = self.root / prefix.key(_lock(context, plan).wheels)
+            folder = self.root / prefix.key(lock.wheels)
         argv = wheels.download_argv("requirements.txt", str(self.root / "wheels"))
         return (
             Step(
@@ -134,15 +136,17 @@ class LocalEngine:
 
     def _private(self, plan: Plan, lock: Lock, net: Net) -> Image:
         # The wheel of that bare name holds nvcc; a missing g++ is said before anything is fetched.
-        if any(wheel.name == "nvidia-cuda-nvcc" for wheel in lock.wheels):
+        if lock.parts or any(wheel.name == "nvidia-cuda-nvcc" for wheel in lock.wheels):
             toolkits.need_host_compiler(plan.host_compiler.max if plan.host_compiler else None)
         prefix.check_place(self.root)
-        folder = self.root / prefix.key(lock.wheels)
+        folder = self.root / prefix.key(lock.parts or lock.wheels)
         listing = self._intact(folder)
-        if listing is None:
+        if listing is None and lock.parts:
+            archives.make(plan, lock, self.root, net, self.say)
+        elif listing is None:
             size, indexes = plan.size.disk_mib, _indexes(plan)
             prefix.make(lock.wheels, self.root, net, self.say, size_mib=size, indexes=indexes)
-            listing = tree.contents(folder)
+        listing = listing or tree.contents(folder)
         return self._record(folder, folder / "cuda", listing, plan, cuda=plan.cuda or "", lock=lock)
 
     def _intact(self, folder: Path) -> Pairs | None:
@@ -299,11 +303,11 @@ def _plan(context: BuildContext, target: str) -> Plan:
 def _lock(context: BuildContext, plan: Plan) -> Lock:
     data = _file(context, "envbuild.lock")
     lock = load(Lock, data, "envbuild.lock") if data else None
-    if lock is None or not lock.wheels:
+    if lock is None or not (lock.wheels or lock.parts):
         what = (
             f"no toolkit here fits, and the source {plan.toolkit_source} needs a container engine"
         )
-        fix = "--toolkit-source wheels; or start docker or podman; or set CUDA_HOME to a toolkit"
+        fix = "--toolkit-source wheels, redist or conda; start docker or podman; or set CUDA_HOME"
         raise MachineError(what, fix=fix)
     if lock.plan != digest(plan):
         what = "envbuild.lock was made for another plan"

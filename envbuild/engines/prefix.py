@@ -16,7 +16,7 @@ from envbuild.errors import MachineError
 from envbuild.io import files
 from envbuild.io.net import Net
 from envbuild.values.codec import Pairs
-from envbuild.values.lock import Wheel
+from envbuild.values.lock import Part, Wheel
 
 # PATH splits at a colon, and nvcc hands the path of its own folder to a shell.
 _UNFIT = re.compile(r"""[:;&|<>()$`"'*?\\\n\r]""")
@@ -25,9 +25,9 @@ _FLOOR_MIB = 2048  # wheels and their contents, where the plan does not say its 
 _VERSIONED = re.compile(r"(lib[^/]+?\.so)\.[\d.]+")
 
 
-def key(locked: tuple[Wheel, ...]) -> str:
-    """Name of the prefix that these wheels make."""
-    parts = [_LAYOUT, *sorted(wheel.sha256 for wheel in locked)]
+def key(locked: tuple[Wheel, ...] | tuple[Part, ...]) -> str:
+    """Name of the prefix that these wheels or archives make."""
+    parts = [_LAYOUT, *sorted(one.sha256 for one in locked)]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
 
@@ -54,7 +54,7 @@ def make(
     final, new = root / key(locked), root / f".new-{key(locked)}"
     try:
         root.mkdir(parents=True, exist_ok=True)
-        _sweep(root)
+        sweep(root)
         check_room(root, size_mib or _FLOOR_MIB)
         paths = wheels.fetch(locked, root / "wheels", net, say, indexes or Pairs())
         say(f"unpack    {len(paths)} wheels into {final}")
@@ -95,9 +95,9 @@ def check_room(root: Path, need_mib: int) -> None:
         raise MachineError(what, fix="free some space, or work in a folder on another disk")
 
 
-def _sweep(root: Path) -> None:
+def sweep(root: Path) -> None:
     """Remove what a killed run left; nobody else works here while we hold the lock."""
-    for path in (*root.glob(".new-*"), *(root / "wheels").glob(".fetch-*")):
+    for path in (*root.glob(".new-*"), *root.glob("*/.fetch-*"), *root.glob("*/.unpack-*")):
         shutil.rmtree(path, ignore_errors=True)
 
 
