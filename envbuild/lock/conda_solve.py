@@ -6,6 +6,7 @@ It ends with 3 where the packages cannot be had together, with 4 where the chann
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, TypedDict
@@ -68,4 +69,8 @@ async def _solved(question: Question) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Its threads outlive Python's own end, and one process in ten would die of that.
+    os._exit(code)
