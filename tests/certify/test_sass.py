@@ -9,9 +9,9 @@ import pytest
 from envbuild import data
 from envbuild.certify import sass
 from envbuild.errors import InputError
+from tests import toolkit
 
 PREBUILT = data.folder("kernels") / "prebuilt" / "add.fatbin"
-NVCC = Path("/usr/local/cuda/bin/nvcc")
 
 
 def test_the_prebuilt_code_covers_every_cc_of_the_matrices() -> None:
@@ -72,7 +72,7 @@ def test_a_header_of_zeros_does_not_loop() -> None:
         sass.targets(struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 128) + bytes(128))
 
 
-@pytest.mark.skipif(not NVCC.exists(), reason="no nvcc on this machine")
+@toolkit.needed
 @pytest.mark.parametrize("form", ["-fatbin", "-cubin", "-c", "program"])
 def test_real_nvcc_output(form: str, tmp_path: Path) -> None:
     source = data.folder("kernels") / "program.cu"
@@ -82,5 +82,5 @@ def test_real_nvcc_output(form: str, tmp_path: Path) -> None:
         flags.append("-gencode=arch=compute_121,code=compute_121")  # PTX only: no machine code
     out = tmp_path / "out"
     mode = [] if form == "program" else [form]
-    subprocess.run([NVCC, *mode, *flags, "-o", out, source], check=True)
+    subprocess.run([toolkit.NVCC, *mode, *flags, "-o", out, source], check=True)
     assert set(sass.targets(out.read_bytes())) == set(codes)

@@ -1,7 +1,6 @@
 """Runner, observation and judge together, on a driver that is made (`fake_cuda.c`)."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,14 @@ from envbuild.values.codec import digest
 from envbuild.values.host import Host
 from envbuild.values.lock import Lock
 from envbuild.values.plan import MatrixId
+from tests import toolkit
 from tests.certify import here
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the prebuilt x86_64 files")
-NVCC = Path("/usr/local/cuda/bin")
-ENV = {"PATH": f"{NVCC}:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{NVCC.parent}/lib64"}
+ENV = {
+    "PATH": f"{toolkit.HOME}/bin:/usr/bin:/bin",
+    "LD_LIBRARY_PATH": f"{toolkit.HOME}/lib64",
+}
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +146,7 @@ def test_the_gpu_is_named_where_there_are_several(driver: Path) -> None:
     assert [spec.access for spec in engine.specs] == ["none", "cdi"]
 
 
-@pytest.mark.skipif(not shutil.which("nvcc", path=str(NVCC)), reason="no nvcc on this machine")
+@toolkit.needed
 class TestOwnCode:
     """The image's own compiler at work: whose fault is it?"""
 

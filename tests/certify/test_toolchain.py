@@ -1,7 +1,5 @@
 """The suite on a real nvcc, and on one that was tampered with: each defect turns its check red."""
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,14 +12,12 @@ from envbuild.errors import ImageError
 from envbuild.matrix.load import load
 from envbuild.values.certificate import Certificate, Check
 from envbuild.values.codec import Pairs, replace
+from tests import toolkit
 from tests.certify import here
 
-NVCC = Path("/usr/local/cuda/bin")
-PREFIX = NVCC.parent
-pytestmark = pytest.mark.skipif(
-    not shutil.which("nvcc", path=str(NVCC)) or os.uname().machine != "x86_64",
-    reason="no nvcc on this machine",
-)
+NVCC = toolkit.NVCC.parent
+PREFIX = toolkit.HOME
+pytestmark = toolkit.needed
 ENV = {"PATH": f"{NVCC}:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{PREFIX}/lib64"}
 
 

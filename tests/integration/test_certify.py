@@ -21,11 +21,11 @@ from envbuild.io.proc import Completed
 from envbuild.values.certificate import Certificate, Check
 from envbuild.values.host import Gpu, Host
 from envbuild.values.image import BuildContext, File, Image
+from tests import toolkit
 
-CUDART = Path("/usr/local/cuda/lib64/libcudart.so.13")
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.skipif(not CUDART.exists(), reason="no libcudart on this machine"),
+    toolkit.needed,
 ]
 PREBUILT = data.folder("kernels") / "prebuilt" / "x86_64"
 RUNTIME = (
@@ -80,7 +80,7 @@ def check(found: Certificate, name: str) -> Check:
 
 
 def test_a_runtime_stage(engine: Engine, make: Make) -> None:
-    image = make(RUNTIME, libcudart__so__13=CUDART.read_bytes())
+    image = make(RUNTIME, libcudart__so__13=toolkit.CUDART.read_bytes())
     found = certify(engine, image)
     assert found.exit == 0, [c.reason for s in found.suites for c in s.checks]
     assert [c.id.split(".")[1] for c in found.suites[0].checks if c.core] == [
@@ -102,7 +102,7 @@ def test_a_driver_in_the_image(engine: Engine, make: Make) -> None:
     more = "COPY libcuda.so.1 /usr/lib/x86_64-linux-gnu/\nRUN ldconfig\n"
     image = make(
         RUNTIME.replace("{more}", more),
-        libcudart__so__13=CUDART.read_bytes(),
+        libcudart__so__13=toolkit.CUDART.read_bytes(),
         libcuda__so__1=(PREBUILT / "planted.so").read_bytes(),
     )
     found = certify(engine, image)
@@ -136,7 +136,9 @@ DRIVERS = {
 def test_what_is_left_of_a_driver_in_the_image(engine: Engine, make: Make, name: str) -> None:
     more, content = DRIVERS[name]
     image = make(
-        RUNTIME.replace("{more}", more), libcudart__so__13=CUDART.read_bytes(), driver=content
+        RUNTIME.replace("{more}", more),
+        libcudart__so__13=toolkit.CUDART.read_bytes(),
+        driver=content,
     )
     found = certify(engine, image)
     assert name in check(found, "no-driver").value
@@ -151,7 +153,7 @@ def test_labels_that_promise_what_is_not_there(
     engine: Engine, make: Make, label: str, code: int
 ) -> None:
     more = f"LABEL {label}\n"
-    image = make(RUNTIME.replace("{more}", more), libcudart__so__13=CUDART.read_bytes())
+    image = make(RUNTIME.replace("{more}", more), libcudart__so__13=toolkit.CUDART.read_bytes())
     try:
         found = certify(engine, image).exit
     except EnvbuildError as e:
@@ -160,7 +162,7 @@ def test_labels_that_promise_what_is_not_there(
 
 
 def test_a_cut_library_in_the_image(engine: Engine, make: Make) -> None:
-    whole = CUDART.read_bytes()
+    whole = toolkit.CUDART.read_bytes()
     image = make(RUNTIME.replace("RUN ldconfig\n", ""), libcudart__so__13=whole[: len(whole) // 2])
     found = certify(engine, image)
     assert found.exit == 6
@@ -177,7 +179,7 @@ def test_an_image_of_nothing_but_a_static_program(engine: Engine, make: Make) ->
 
 def test_a_gpu_that_does_not_come_in(engine: Engine, make: Make) -> None:
     """A made host says that there is a GPU; this machine has none to give."""
-    image = make(RUNTIME, libcudart__so__13=CUDART.read_bytes())
+    image = make(RUNTIME, libcudart__so__13=toolkit.CUDART.read_bytes())
     host = Host(kind="made", gpus=(Gpu(name="made", uuid="GPU-made", cc="9.0"),))
     try:
         code = certify(engine, image, host, require=("smoke",), access="cdi").exit
@@ -189,7 +191,7 @@ def test_a_gpu_that_does_not_come_in(engine: Engine, make: Make) -> None:
 def test_an_image_that_is_replaced_meanwhile(
     engine: Engine, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    image = make(RUNTIME, libcudart__so__13=CUDART.read_bytes())
+    image = make(RUNTIME, libcudart__so__13=toolkit.CUDART.read_bytes())
     real = engine.run
 
     def replaced(ref: str, spec: RunSpec) -> Completed:
@@ -209,7 +211,7 @@ def test_the_command(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    image = make(RUNTIME, libcudart__so__13=CUDART.read_bytes())
+    image = make(RUNTIME, libcudart__so__13=toolkit.CUDART.read_bytes())
     monkeypatch.chdir(tmp_path)
     argv = ["certify", image.ref, "--engine", engine.name, "--require", "toolchain"]
     assert command([*argv, "--junit", "c.xml", "--json"]) == 0
