@@ -37,7 +37,7 @@ def make(plan: Plan, lock: Lock, root: Path, net: Net, say: Callable[[str], None
     if lock.platform != native.platform_name() or plan.layout.archive is None:
         what = f"the lock is for {lock.platform}, and this machine is {native.platform_name()}"
         raise InputError(what, fix="make the lock on this machine: envbuild lock")
-    url = archive.mirrored(archive.address(plan.layout.archive, plan.arch), net.toolkit_mirror)
+    url = archive.mirrored(archive.address(plan.layout.archive), net.toolkit_mirror)
     final = root / prefix.key(lock.parts)
     try:
         store = root / "archives"

@@ -22,7 +22,7 @@ def lock_parts(plan: Plan, net: Net) -> tuple[Part, ...]:
     if plan.cuda is None or not where.parts:
         what = f"the plan does not say what it takes from {where.name}"
         raise InputError(what, fix="use a plan that envbuild wrote")
-    url = archive.mirrored(archive.address(where, plan.arch), net.toolkit_mirror)
+    url = archive.mirrored(archive.address(where), net.toolkit_mirror)
     find = redist.find if where.kind == "redist" else conda.find
     return tuple(_checked(part) for part in find(plan, where, url, net))
 

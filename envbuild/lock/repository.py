@@ -45,7 +45,7 @@ def ask(plan: Plan, net: Net) -> Repository | None:
     if not where.key or not where.key_file:
         what = f"the plan pins no key for {where.name}"
         raise InputError(what, fix="use a plan that envbuild wrote")
-    url = archives.mirrored(archives.address(where, plan.arch), net.toolkit_mirror)
+    url = archives.mirrored(archives.address(where), net.toolkit_mirror)
     file, fingerprint = quote.path(where.key_file), quote.fingerprint(where.key)
     data = http.get(f"{url}/{file}", net).content
     openpgp.check(data, fingerprint, f"{file} of {where.name}")

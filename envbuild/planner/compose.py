@@ -222,6 +222,13 @@ def _calls_compiler(table: Table, target: Target, build: TorchBuild | None) -> b
     return any(row.needs_compiler for row in rows)
 
 
+def archive_url(row: Repository, target: Target) -> str:
+    """The archive's address for the target: a repository has a folder for each architecture."""
+    url = row.url or ""
+    folder = {"x86_64": "x86_64/", "aarch64": "sbsa/"}[target.arch or "x86_64"]
+    return url + folder if row.kind == "apt" else url
+
+
 def layout(table: Table, target: Target, place: Place, disable_require: bool) -> Layout:
     """What a rendering must know of the source."""
     row = place.row
@@ -234,7 +241,7 @@ def layout(table: Table, target: Target, place: Place, disable_require: bool) ->
             archive=Archive(
                 kind=row.kind,
                 name=row.name,
-                url=row.url,
+                url=archive_url(row, target),
                 key=row.key,
                 key_file=row.key_file,
                 parts=row.parts,

@@ -8,9 +8,8 @@ from envbuild.values.plan import Archive, Plan
 #: The key's file beside apt's lists; the ending tells apt that it is armored.
 KEY = "envbuild-toolkit.asc"
 
-# What each kind of archive calls a CPU architecture; on ARM it is the server's, never a Jetson's.
+# What an archive calls a CPU architecture; on ARM it is the server's, never a Jetson's.
 _PLATFORMS = {
-    "apt": {"x86_64": "x86_64", "aarch64": "sbsa"},
     "redist": {"x86_64": "linux-x86_64", "aarch64": "linux-sbsa"},
     "conda": {"x86_64": "linux-64", "aarch64": "linux-aarch64"},
 }
@@ -21,14 +20,13 @@ def platform(archive: Archive, arch: str) -> str:
     return _PLATFORMS[archive.kind][arch]
 
 
-def address(archive: Archive, arch: str) -> str:
+def address(archive: Archive) -> str:
     """The canonical address that what is locked is relative to, without a slash at its end.
 
     Raises:
         InputError: the plan names no plain address.
     """
-    url = quote.url(archive.url).rstrip("/")
-    return f"{url}/{platform(archive, arch)}" if archive.kind == "apt" else url
+    return quote.url(archive.url).rstrip("/")
 
 
 def mirrored(url: str, mirror: str | None) -> str:

@@ -169,7 +169,7 @@ def _archive(plan: Plan, lock: Lock | None) -> ArchiveView | None:
         quote.path(key.file)
         quote.sha256(key.sha256)
         quote.fingerprint(key.fingerprint)
-    host, path = archive.host_and_path(archive.address(where, plan.arch))
+    host, path = archive.host_and_path(archive.address(where))
     prefix = archive.prefix(plan)
     keyring = f"/etc/apt/keyrings/{archive.KEY}"
     never = archive.preferences(where.never)

@@ -28,7 +28,7 @@ class Archive(Value):
     Attributes:
         kind: ``apt`` (a repository of packages), ``redist`` or ``conda``.
         name: ``ubuntu2404``, ``redist``, ``conda-forge``: what a lock calls it.
-        url: its canonical address; a mirror is never in a plan.
+        url: its canonical address for this architecture; a mirror is never in a plan.
         key: fingerprint of the one OpenPGP key that may sign it, ``key_file`` the key's file in it.
         parts: what of a release makes a compiler prefix, by the archive's own names.
         never: package patterns, as apt preferences spell them, that must not be installed.

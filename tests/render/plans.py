@@ -186,7 +186,7 @@ APT = _archived(
     Archive(
         kind="apt",
         name="debian12",
-        url="https://developer.download.nvidia.com/compute/cuda/repos/debian12/",
+        url="https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/",
         key="EB693B3035CD5710E231E123A4B469963BF863CC",
         key_file="3bf863cc.pub",
         never=("cuda", "/^cuda-[0-9]+-[0-9]+$/", "cuda-drivers*", "libcuda1*"),

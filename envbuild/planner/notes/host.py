@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from envbuild.matrix.model import Repository
+from envbuild.planner.notes import install
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
+from envbuild.values.codec import replace
 from envbuild.values.finding import Finding
 
 
@@ -37,4 +39,5 @@ def repository(chosen: Chosen) -> Iterator[Finding]:
         says += ", never `cuda` or `cuda-drivers`, which bring a driver"
     elif row.kind == "redist":
         says = f"unpack the archives that {row.url}{package} lists with their sha256"
-    yield note("host-install", "info", says, place.cite)
+    found = note("host-install", "info", says, place.cite)
+    yield replace(found, steps=install.steps(chosen, row, package))
