@@ -206,9 +206,9 @@ class _Lesser:
 def _other_ways(table: Table, choice: Choice) -> Iterator[Alternative]:
     """The best place of each other source that is left."""
     for source in SOURCES:
-        left = bits(table.of_source.get(source, 0) & choice.alive)
+        left = table.of_source.get(source, 0) & choice.alive
         if left and source != choice.place.source:
-            place = table.places[left[0]]
+            place = table.places[lowest(left)]
             yield Alternative(
                 cuda=minor(place.release),
                 outcome="ok",

@@ -13,6 +13,7 @@ from envbuild.planner.rules.torch import (
     covers,
     finished,
     key,
+    newest,
     triton_of,
 )
 from envbuild.planner.table import cite
@@ -140,14 +141,13 @@ def torch_last(chosen: Chosen) -> Iterator[Finding]:
     build, table = chosen.choice.build, chosen.table
     if build is None:
         return
-    of_arch = [b for b in table.builds if b.arch == build.arch]
-    newest = of_arch[0].torch
+    latest = next(b.torch for b in table.builds if b.arch == build.arch)
     for row in chosen.capabilities:
-        last = next((b for b in of_arch if covers(table, b, row)), build)
-        if numbers(last.torch) < numbers(newest):
+        last = newest(table, build.arch, (row.cc,)) or build
+        if numbers(last.torch) < numbers(latest):
             says = (
                 f"torch {last.torch} from {last.index} is the last with code for {row.arch} "
-                f"(cc {row.cc}): {newest} has none"
+                f"(cc {row.cc}): {latest} has none"
             )
             yield note("torch-last", "watch", says, cite(last, key(last)))
 
@@ -185,17 +185,16 @@ def torch_newest(chosen: Chosen) -> Iterator[Finding]:
     target, table = chosen.target, chosen.table
     if target.torch is not None or not chosen.cc or target.every_cc:
         return
-    for build in table.builds:
-        fits = all(covers(table, build, row) for row in chosen.capabilities)
-        if build.arch == target.arch and fits:
-            says = (
-                f"torch was not asked for; newest with code for {', '.join(chosen.cc)}: "
-                f"{build.torch} from {build.index} (CUDA {build.cuda})"
-            )
-            newest = next(b.torch for b in table.builds if b.arch == target.arch)
-            says += f", the last: {newest} has none" if newest != build.torch else ""
-            yield note("torch-newest", "info", says, cite(build, key(build)))
-            return
+    build = newest(table, target.arch, chosen.cc)
+    if build is not None:
+        latest = next(b.torch for b in table.builds if b.arch == target.arch)
+        says = (
+            f"torch was not asked for; newest with code for {', '.join(chosen.cc)}: "
+            f"{build.torch} from {build.index} (CUDA {build.cuda})"
+        )
+        says += f", the last: {latest} has none" if latest != build.torch else ""
+        yield note("torch-newest", "info", says, cite(build, key(build)))
+        return
     row = chosen.capabilities[0] if chosen.capabilities else None
     if row is not None:
         says = f"no build of torch in these matrices has code for {', '.join(chosen.cc)}"

@@ -7,7 +7,7 @@ from envbuild.planner import drivers
 from envbuild.planner.gencode import runs_on
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.rules.base import error, rule
-from envbuild.planner.table import Place, Table, cite
+from envbuild.planner.table import Place, Table, cite, remember
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
@@ -92,11 +92,26 @@ def torch_jit(table: Table, build: TorchBuild, target: Target) -> Finding | None
     return None
 
 
+def newest(table: Table, arch: str | None, cc: tuple[str, ...]) -> TorchBuild | None:
+    """The newest build with code for all of these cards."""
+    key = ("newest", arch, cc)
+    if key not in table.memo:
+        capabilities = [table.capabilities[one] for one in cc if one in table.capabilities]
+        able = (
+            build
+            for build in table.builds
+            if build.arch == arch and all(covers(table, build, row) for row in capabilities)
+        )
+        remember(table, key, next(able, None))
+    found = table.memo[key]
+    return found if isinstance(found, TorchBuild) else None
+
+
 def _instead(table: Table, row: Capability, arch: str) -> str:
-    for build in table.builds:
-        if build.arch == arch and covers(table, build, row):
-            return f"torch {build.torch} from {build.index}, the newest with code for {row.cc}"
-    return f"none: no build has code for {row.cc}"
+    build = newest(table, arch, (row.cc,))
+    if build is None:
+        return f"none: no build has code for {row.cc}"
+    return f"torch {build.torch} from {build.index}, the newest with code for {row.cc}"
 
 
 @lru_cache(maxsize=4096)
