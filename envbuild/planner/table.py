@@ -73,7 +73,7 @@ class Place(msgspec.Struct, frozen=True):
         os: None = this machine (``where: host``).
         kind: ``compiler`` has nvcc, ``framework`` is a plain OS to which wheels bring CUDA.
         row: what proves it; ``key`` names that row.
-        own: packed by the distribution, which chose a compiler and may have patched headers.
+        own: packed by the distribution, which chose a compiler and where the headers lie.
     """
 
     cuda: str

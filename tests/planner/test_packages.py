@@ -81,7 +81,9 @@ def test_a_package_that_takes_any_cudnn_gets_one_with_code_for_the_card() -> Non
 def test_triton_by_itself() -> None:
     assert "triton-ptxas" in ids(ask("12.1", arch="aarch64", packages="triton==3.5.1"), "warn")
     assert "triton-ptxas" not in ids(ask("12.1", arch="aarch64", packages="triton==3.6.0"))
+    assert "triton-floor" in ids(ask("7.5", packages="triton"), "watch")
     assert "triton-floor" not in ids(ask("8.0", packages="triton"))
+    assert ask("6.1", packages="triton").outcome == "refuse"
 
 
 @pytest.mark.parametrize(

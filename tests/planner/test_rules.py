@@ -65,7 +65,7 @@ HARD: list[tuple[str, str, Q, Q]] = [
     ("tag-floor", "13.0.0 image", {"gpus": ("A100",), "cc": "", "driver": "545.23"}, {"gpus": ("A100",), "cc": "", "driver": "535.54"}),
     ("jetson", "12.6 image ubuntu", {"cc": "8.7", "l4t": "36.4"}, {"cc": "8.7", "arch": "aarch64", "platform": "linux"}),
     ("jetson", "12.9 image", {"cc": "11.0", "l4t": "38"}, {"cc": "8.6"}),
-    ("place-arch", "12.4 distro", {"arch": "aarch64"}, {"arch": "x86_64"}),
+    ("place-arch", "apt debian12", {"arch": "aarch64"}, {"arch": "x86_64"}),
     ("glibc-clash", "12.9 redist ubuntu26.04", {}, {"skip": "12.9 redist ubuntu24.04"}),
     ("glibc-clash", "13.1 wheels None", {"where": "host", "glibc": "2.42"}, {"where": "host", "glibc": "2.41"}),
     ("glibc-clash", "13.1 wheels None", {"where": "host", "glibc": "2.42"}, {"skip": "13.2 wheels None", "where": "host", "glibc": "2.42"}),

@@ -35,8 +35,8 @@ def host_system(table: Table, place: Place, target: Target) -> Finding | None:
         return error("wsl-distro", says, place.cite)
     if isinstance(row, DistroToolkit) and target.host_os != row.os:
         name = row.os.rstrip("0123456789.")
-        patched = " (patched for its C library)" if row.patched_glibc else ""
-        says = f"{name.capitalize()} {row.os[len(name) :]}'s own archive alone has it{patched}"
+        compiles = " (it compiles with its C library)" if row.patched_glibc else ""
+        says = f"{name.capitalize()} {row.os[len(name) :]}'s own archive alone has it{compiles}"
         return error("host-os", about(place.cuda, says), place.cite)
     if isinstance(row, Repository) and row.kind == "apt":
         wsl = row.platform == "wsl2"
