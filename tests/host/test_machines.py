@@ -8,8 +8,9 @@ from envbuild.host.access import best_access
 from envbuild.host.load import load_host
 from envbuild.values.codec import dump
 from envbuild.values.host import Host
+from tests.host.answers import FULL, NO_DRIVER
 from tests.host.fakes import Machine
-from tests.host.machines import FULL, MACHINES, NO_DRIVER
+from tests.host.machines import MACHINES
 
 HOSTS = Path(__file__).parent.parent / "hosts"
 

@@ -15,6 +15,7 @@ import pytest
 
 from envbuild.engines.base import Engine
 from envbuild.engines.find import make
+from tests.integration.command import ROOT
 from tests.integration.corridor import Cli, NewCli, walked
 from tests.integration.standin.make import ensure
 
@@ -107,3 +108,24 @@ def wheels(new_cli: NewCli) -> Iterator[Cli]:
     """The folder after ``up``: CUDA 13 for Hopper from wheels on Debian 12."""
     flags = ("--cc", "9.0", "--toolkit-source", "wheels", "--base-os", "debian12")
     yield from walked(new_cli("wheels"), *flags)
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """A machine without settings of its own; private folders go where the test can see them."""
+    (tmp_path / "tmp").mkdir()
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("ENVBUILD_", "DOCKER_"))}
+    return own | {"PYTHONPATH": ROOT, "TMPDIR": str(tmp_path / "tmp")}
+
+
+@pytest.fixture
+def mirror(registry: str, tmp_path: Path) -> tuple[str, ...]:
+    ca = tmp_path / "ca.pem"
+    ca.write_text("-----BEGIN CERTIFICATE-----\nTUFERQ==\n-----END CERTIFICATE-----\n")
+    return ("--registry-mirror", registry, "--ca-cert", str(ca))
+
+
+@pytest.fixture
+def once() -> str:
+    """A step that no cache holds."""
+    return f"echo {os.urandom(8).hex()} > /once"

@@ -7,9 +7,7 @@ import json
 import os
 import pty
 import re
-import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -30,52 +28,10 @@ from envbuild.values.codec import dump, load, replace
 from envbuild.values.image import BuildContext, File, Image
 from envbuild.values.plan import Plan, Size
 from envbuild.values.request import Request
+from tests.integration.command import CLI, envbuild, folder, private
 from tests.integration.conftest import service
 
 pytestmark = pytest.mark.engine
-
-CLI = (sys.executable, "-m", "envbuild")
-ROOT = str(Path(__file__).resolve().parents[2])
-
-
-@pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
-    """A machine without settings of its own; private folders go where the test can see them."""
-    (tmp_path / "tmp").mkdir()
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("ENVBUILD_", "DOCKER_"))}
-    return own | {"PYTHONPATH": ROOT, "TMPDIR": str(tmp_path / "tmp")}
-
-
-def envbuild(env: dict[str, str], cwd: Path, *argv: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*CLI, *argv], env=env, cwd=cwd, capture_output=True, text=True, timeout=300, check=False
-    )
-
-
-def folder(tmp_path: Path, base: str, *steps: str) -> Path:
-    place = tmp_path / "made"
-    place.mkdir(exist_ok=True)
-    secret = "--mount=type=secret,id=ca,required=false"
-    lines = [f"FROM {base}", *(f"RUN {secret} {step}" for step in steps)]
-    (place / "Dockerfile").write_text("\n".join(lines) + "\n")
-    return place
-
-
-def private(env: dict[str, str]) -> list[Path]:
-    return list(Path(env["TMPDIR"]).glob("envbuild-private-*"))
-
-
-@pytest.fixture
-def mirror(registry: str, tmp_path: Path) -> tuple[str, ...]:
-    ca = tmp_path / "ca.pem"
-    ca.write_text("-----BEGIN CERTIFICATE-----\nTUFERQ==\n-----END CERTIFICATE-----\n")
-    return ("--registry-mirror", registry, "--ca-cert", str(ca))
-
-
-@pytest.fixture
-def once() -> str:
-    """A step that no cache holds."""
-    return f"echo {os.urandom(8).hex()} > /once"
 
 
 def test_a_context_folder_becomes_an_image_that_runs(
@@ -128,32 +84,6 @@ def test_exit_codes_of_what_can_go_wrong(
     assert envbuild(env, tmp_path, "build", "--engine", "dokcer", str(full)).returncode == 2
     assert envbuild(env, tmp_path, "run").returncode == 2
     assert not (tmp_path / ".envbuild/image.json").exists()
-
-
-def _start(env: dict[str, str], cwd: Path, *argv: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [*CLI, *argv], env=env, cwd=cwd, text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-
-
-def _until(process: "subprocess.Popen[str]", text: str) -> None:
-    """Read progress up to the line that holds ``text``."""
-    assert process.stderr is not None
-    for line in process.stderr:
-        if text in line:
-            return
-    pytest.fail(f"{text!r} never came")
-
-
-def _builders(place: str) -> list[str]:
-    """Command lines of clients that still build from this test's private folders."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            text = file.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            if f"{place}/envbuild-private-" in text and "build" in text:
-                found.append(text)
-    return found
 
 
 def _in_terminal(argv: list[str], env: dict[str, str], cwd: Path) -> tuple[int, str]:
@@ -215,79 +145,6 @@ def test_an_image_that_cannot_fit_is_refused_before_it_is_built() -> None:
         context = BuildContext(files=files, platform="linux/amd64")
         with contextlib.nullcontext() if fits else pytest.raises(MachineError, match="MiB free"):
             DockerEngine().build(context, "envbuild-test/size:1", Net())
-
-
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupted_build_leaves_nothing_and_resumes(
-    sig: signal.Signals, env: dict[str, str], tmp_path: Path, base: str,
-    mirror: tuple[str, ...], once: str,
-) -> None:  # fmt: skip
-    argv = ("build", str(folder(tmp_path, base, once, "echo began; sleep 5")), *mirror)
-    process = _start(env, tmp_path, *argv)
-    _until(process, " began")
-    assert private(env), "the control: while it builds, the secrets are on disk"
-    process.send_signal(sig)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 130, err
-    assert "interrupted" in err
-    assert private(env) == []
-    assert _builders(env["TMPDIR"]) == []
-    assert not (tmp_path / ".envbuild/image.json").exists()
-    again = envbuild(env, tmp_path, *argv)
-    assert again.returncode == 0, again.stderr
-    assert re.search(r"#\d+ CACHED", again.stderr), "the finished step is kept"
-
-
-def test_a_killed_build_is_cleaned_up_by_the_next(
-    env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...], once: str
-) -> None:
-    argv = ("build", str(folder(tmp_path, base, once, "echo began; sleep 5")), *mirror)
-    process = _start(env, tmp_path, *argv)
-    _until(process, " began")
-    process.kill()
-    process.communicate(timeout=30)
-    assert private(env), "the control: nobody could clean up"
-    assert not (tmp_path / ".envbuild/image.json").exists()
-    again = envbuild(env, tmp_path, *argv)
-    assert again.returncode == 0, again.stderr
-    assert re.search(r"#\d+ CACHED", again.stderr)
-    assert private(env) == []
-    for _ in range(100):
-        if not _builders(env["TMPDIR"]):
-            break
-        time.sleep(0.1)
-    assert _builders(env["TMPDIR"]) == []
-
-
-def test_the_container_of_a_killed_run_is_removed_by_the_next(
-    env: dict[str, str], tmp_path: Path, base: str, registry: str
-) -> None:
-    engine = DockerEngine()
-    ref = engine.pull(base, Net(registry_mirror=registry)).ref
-    code = (
-        "from envbuild.engines.docker import DockerEngine\n"
-        "from envbuild.engines.base import RunSpec\n"
-        f"DockerEngine().run({ref!r}, RunSpec(argv=('sleep', '100')))\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code], env=env)
-    for _ in range(300):
-        if _running(process.pid):
-            break
-        time.sleep(0.1)
-    assert _running(process.pid) == 1
-    engine.run(ref, RunSpec(argv=("true",)))
-    assert _running(process.pid) == 1, "the container of a living process is not touched"
-    process.kill()
-    process.wait()
-    engine.run(ref, RunSpec(argv=("true",)))
-    assert _running(process.pid) == 0
-
-
-def _running(pid: int) -> int:
-    """How many containers of this process there are."""
-    argv = ["/usr/bin/docker", "ps", "--all", "--format", '{{.Label "envbuild.owner"}}']
-    owners = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
-    return sum(f"/{pid}/" in owner for owner in owners)
 
 
 def test_the_same_context_builds_on_the_oldest_and_the_newest_engine(
