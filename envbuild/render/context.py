@@ -1,5 +1,8 @@
 """Render a plan and its lock into a directory that builds without envbuild."""
 
+import functools
+import hashlib
+
 from envbuild.render import quote, templates
 from envbuild.render.view import PLATFORMS, View, view
 from envbuild.values.codec import dump
@@ -22,10 +25,12 @@ def render(plan: Plan, lock: Lock | None) -> BuildContext:
     from envbuild.lock.text import dump_lock
 
     seen = view(plan, lock)
-    files = {
-        path: templates.fill(template, v=seen, plan=plan) for path, template in templates.CONTEXT
+    lists = _requirements(plan, lock)
+    mark = functools.partial(_mark, lists)
+    files = lists | {
+        path: templates.fill(template, v=seen, plan=plan, mark=mark)
+        for path, template in templates.CONTEXT
     }
-    files |= _requirements(plan, lock)
     files["plan.json"] = dump(plan)
     if lock is not None:
         files["envbuild.lock"] = dump_lock(lock)
@@ -41,6 +46,12 @@ def render(plan: Plan, lock: Lock | None) -> BuildContext:
 
 def _bases(seen: View) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ref for ref in (seen.base, seen.runtime) if ref))
+
+
+def _mark(lists: dict[str, bytes], *names: str) -> str:
+    """Short hash of the lists that a step reads: some engines know a cached step by its text."""
+    data = b"".join(lists.get(name, b"") for name in names)
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def _requirements(plan: Plan, lock: Lock | None) -> dict[str, bytes]:
