@@ -47,7 +47,7 @@ class DistroToolkit(Row):
         packages: what to install; ``gcc`` the compiler major that fits.
         components: archive components that must be on.
         dummies: ``Provides`` entries of the placeholder package that keeps driver libraries out.
-        patched_glibc: the distribution mended the glibc clash itself.
+        patched_glibc: it compiles in spite of the clash with its C library.
     """
 
     os: str
