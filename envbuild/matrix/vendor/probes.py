@@ -100,7 +100,7 @@ def read(wheel: Path) -> ProbeFacts:
                     targets=tuple(
                         target
                         for target in can.targets
-                        if any(_assembles(assembler, can.ptx, target, text) for text in texts)
+                        if any(assembles(assembler, can.ptx, target, text) for text in texts)
                     ),
                 )
                 for name, texts in PROBES.items()
@@ -108,7 +108,8 @@ def read(wheel: Path) -> ProbeFacts:
     return ProbeFacts(targets=can.targets, features=features)
 
 
-def _assembles(assembler: Path, ptx: str, target: str, instruction: str) -> bool:
+def assembles(assembler: Path, ptx: str, target: str, instruction: str) -> bool:
+    """Whether a ptxas with this PTX ISA takes an instruction for a target."""
     text = _KERNEL.format(ptx=ptx, target=target, instruction=instruction)
     return not ptxas.assemble(assembler, text, target)
 

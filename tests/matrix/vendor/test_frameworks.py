@@ -14,13 +14,14 @@ from envbuild.lock.index import IndexFile
 from envbuild.matrix.load import load
 from envbuild.matrix.model import CudnnFloor, PackageRule, Row, TorchBuild, TorchPair, TritonBuild
 from envbuild.matrix.vendor import torch, triton
+from envbuild.matrix.vendor.bench import Bench
 from envbuild.matrix.vendor.fatbin import Library
 from envbuild.matrix.vendor.fetch import Store
 from envbuild.matrix.vendor.frameworks import MEASURERS
 from envbuild.matrix.vendor.index import Index
 from envbuild.matrix.vendor.model import Judged, Unreadable
 from envbuild.matrix.vendor.triton import TritonFacts
-from envbuild.matrix.vendor.verify import Bench, measure
+from envbuild.matrix.vendor.verify import measure
 from envbuild.matrix.vendor.wheel import WheelFacts, glibc_of
 from envbuild.values.codec import Value, dump, replace
 from tests.matrix.vendor import made
@@ -56,8 +57,9 @@ class Bed:
         return Index(self.folder, self.net)
 
     def judge(self, table: str, row: Row) -> Judged:
-        bench = Bench(self.index(), Store(self.folder, self.net))
-        return measure({table: (row,)}, bench)[0][0]
+        index = self.index()
+        store = Store(self.folder, self.net, index.archive)
+        return measure({table: (row,)}, Bench(index, store))[0][0]
 
 
 @pytest.fixture
