@@ -128,5 +128,7 @@ def _listed(project: str, entry: index.IndexFile) -> Listed | None:
         _, version, _, tags = parse_wheel_filename(entry.file)
     except InvalidWheelFilename:
         return None  # a source archive
+    if re.fullmatch(r"[0-9a-f]{64}", entry.sha256) is None or "/" in entry.file:
+        return None  # both become names of files here
     file = VendorFile(project=project, version=str(version), file=entry.file, sha256=entry.sha256)
     return Listed(file, version, tags, entry.uploaded[:10])
