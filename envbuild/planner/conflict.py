@@ -8,6 +8,7 @@ import msgspec
 from envbuild.planner.choose import feasible
 from envbuild.planner.table import Table
 from envbuild.planner.target import Part, Target, parts, without
+from envbuild.values.codec import replace
 
 Parts = tuple[Part, ...]
 
@@ -36,7 +37,7 @@ def conflict(table: Table, target: Target) -> Conflict:
     """Explain a target that has no plan."""
 
     def cured(dropped: Parts) -> bool:
-        return feasible(table, without(target, dropped))
+        return feasible(table, eased(target, dropped))
 
     every = parts(target)
     wishes = tuple(p for p in every if p.kind == "wish")
@@ -52,6 +53,14 @@ def conflict(table: Table, target: Target) -> Conflict:
         changes=changes,
         mixed=smallest((*wishes, *facts), cured, both=True, most=most),
     )
+
+
+def eased(target: Target, dropped: Parts) -> Target:
+    """Without these wishes, and with other values of these facts: another machine is a real one."""
+    free = without(target, dropped)
+    if free.arch is not None:
+        return free
+    return replace(free, arch="aarch64" if target.arch == "x86_64" else "x86_64")
 
 
 def changeable(table: Table, target: Target) -> Parts:

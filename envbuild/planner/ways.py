@@ -1,17 +1,18 @@
 """The ways out of a refusal, each a step that was tried: what is given up, and what it gives."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from envbuild.planner import drivers
 from envbuild.planner.cards import module_of
 from envbuild.planner.choose import Choice, choose, feasible
-from envbuild.planner.conflict import Conflict, Parts, changeable, smallest
+from envbuild.planner.conflict import Conflict, Parts, changeable, eased, smallest
 from envbuild.planner.fleet import only
 from envbuild.planner.needs import driver_needs
 from envbuild.planner.ranges import numbers
 from envbuild.planner.resolve import resolve
 from envbuild.planner.spell import argv, as_request
-from envbuild.planner.table import Place, Table, bits
+from envbuild.planner.table import Table, lowest
 from envbuild.planner.target import Part, Target, Wanted, parts, without
 from envbuild.values.codec import replace
 from envbuild.values.finding import Step
@@ -52,7 +53,7 @@ def _further(table: Table, target: Target) -> Iterator[Step]:
     here = _here(target)
     if not target.on_host:
         said = ("on the machine itself, not in an image",)
-        for up in smallest(_free(table, here), lambda up: feasible(table, without(here, up))):
+        for up in smallest(_free(table, here), lambda up: feasible(table, eased(here, up))):
             if (step := _way(table, here, up, said)) is not None:
                 yield step
 
@@ -60,16 +61,16 @@ def _further(table: Table, target: Target) -> Iterator[Step]:
 def _apart(table: Table, target: Target) -> Iterator[Step]:
     """An image for each card that can have one, when some things are given up."""
     alone = [only(table, target, (cc,)) for cc in target.cc]
-    kept = [t for t in alone if feasible(table, without(t, _free(table, t)))]
+    kept = [t for t in alone if feasible(table, eased(t, _free(table, t)))]
     if not kept:
         return
     rest = only(table, target, tuple(t.cc[0] for t in kept))
     out = ", ".join(cc for cc in target.cc if cc not in rest.cc)
     lost = (f"without cc {out}, which nothing in these matrices serves",) if out else ()
     for up in smallest(
-        _free(table, rest), lambda up: all(feasible(table, without(t, up)) for t in kept)
+        _free(table, rest), lambda up: all(feasible(table, eased(t, up)) for t in kept)
     ):
-        several = not feasible(table, without(rest, up))
+        several = not feasible(table, eased(rest, up))
         said = (*lost, "several images instead of one") if several else lost
         if (step := _way(table, replace(rest, split=several), up, said)) is not None:
             yield step
@@ -86,19 +87,16 @@ def _here(target: Target) -> Target:
 
 def _way(table: Table, target: Target, dropped: Parts, said: tuple[str, ...] = ()) -> Step | None:
     """Wishes to give up and facts to change, all at once; None = the command gives no plan."""
-    eased = _eased(table, target, dropped)
-    if eased.arch is None:
-        eased = replace(eased, arch="aarch64" if target.arch == "x86_64" else "x86_64")
-    request = as_request(eased)
-    if not _plans(table, eased):
+    other = _relaxed(table, target, dropped)
+    if not _plans(table, other):
         return None
-    choice = None if eased.split else choose(table, eased)
+    choice = None if other.split else choose(table, other)
     up = [f"without {p.says}" for p in dropped if p.kind == "wish"]
-    up += [_changed(table, eased, p, choice) for p in dropped if p.kind == "fact"]
+    up += [_changed(table, other, p) for p in dropped if p.kind == "fact"]
     why = " and ".join((*said, *up))
     if choice is not None:
-        why += f": {_describe(eased, choice, contained=any(p.field == 'where' for p in dropped))}"
-    return Step(why=why, argv=argv(request))
+        why += f": {_describe(other, choice, contained=any(p.field == 'where' for p in dropped))}"
+    return Step(why=why, argv=argv(as_request(other)))
 
 
 def _plans(table: Table, target: Target) -> bool:
@@ -109,7 +107,7 @@ def _plans(table: Table, target: Target) -> bool:
     return feasible(table, again)
 
 
-def _eased(table: Table, target: Target, dropped: Parts) -> Target:
+def _relaxed(table: Table, target: Target, dropped: Parts) -> Target:
     """A version is let go before the package is: another torch serves better than none."""
     torch, fields = target.torch, {p.field for p in dropped}
     values = {p.value for p in dropped}
@@ -122,10 +120,10 @@ def _eased(table: Table, target: Target, dropped: Parts) -> Target:
     kept |= {str(p) for p in target.packages if p.range is not None}
     rest = tuple(p for p in dropped if p.field not in kept and p.value not in kept)
     if len(rest) < len(dropped):
-        eased = without(other, rest)
-        if feasible(table, eased):
-            return eased
-    return without(target, dropped)
+        free = eased(other, rest)
+        if feasible(table, free):
+            return free
+    return eased(target, dropped)
 
 
 def _any(wanted: Wanted) -> Wanted:
@@ -142,10 +140,10 @@ def _describe(target: Target, choice: Choice, *, contained: bool = False) -> str
     return f"{what}, in a container" if contained and target.where == "image" else what
 
 
-def _changed(table: Table, target: Target, part: Part, choice: Choice | None) -> str:
+def _changed(table: Table, target: Target, part: Part) -> str:
     """How a fact would have to be."""
     if part.field == "driver":
-        return f"with {_window(table, target, choice)}" if choice else "with another driver"
+        return f"with {_window(table, target)}"
     return {
         "glibc": "with another C library",
         "platform": "on Linux itself, not in WSL 2",
@@ -185,32 +183,57 @@ def _other_l4t(table: Table, target: Target) -> Iterator[Step]:
 def _driver(table: Table, target: Target) -> Step:
     """Which driver would do, on the machine, not in the image."""
     free = without(target, (Part(kind="fact", field="driver", value="", says=""),))
-    choice = choose(table, free)
-    window = _window(table, free, choice) if choice is not None else "another driver"
+    window = _window(table, free)
     needs = {module_of(table, card) for card in target.cards} - {"either", target.module}
     if target.module is not None and needs:
         window += f", with its {min(needs)} kernel modules"
-    gives = f": {_describe(free, choice)}" if choice is not None else ""
+    best = _recommended(table, free)
+    choice = choose(table, _with_driver(table, free, best)) if best is not None else None
+    gives = f"; {best} gives {_describe(free, choice)}" if choice is not None else ""
     return Step(
-        why=f"change the driver (a fact){gives}; {window}",
+        why=f"change the driver (a fact): {window}{gives}",
         text=f"install on the machine, not in the image: {window}",
         check="nvidia-smi names the new version",
     )
 
 
-def _window(table: Table, target: Target, choice: Choice) -> str:
-    """The drivers that this choice runs on, and the oldest with which anything would."""
-    oldest = table.places[bits(choice.alive)[-1]]
-    least, enough = (_least(table, target, place) for place in (choice.place, oldest))
+def _window(table: Table, target: Target) -> str:
+    """From the oldest driver with which there is a plan to the last that drives the cards."""
+    least = next(filter(partial(_enough, table, target), _drivers(table, target)), None)
     lasts = [n for cc in target.cc if (n := table.capability(cc).last_branch) is not None]
     last = drivers.branch(table, min(lasts)) if lasts else None
     text = f"driver {least} or newer" if least else "another driver"
     if last is not None:
         # The newest release of a branch is known for Linux alone.
         text += f", at most {f'R{last.branch}' if target.windows else drivers.name(last)}"
-    return text + (f" ({enough} or newer for CUDA {oldest.cuda})" if least != enough else "")
+    return text
 
 
-def _least(table: Table, target: Target, place: Place) -> str | None:
-    lows = [need.min for need in driver_needs(table, target, place, target.cc) if need.min]
-    return max(lows, key=numbers, default=None)
+def _enough(table: Table, target: Target, driver: str) -> bool:
+    choice = choose(table, _with_driver(table, target, driver))
+    if choice is None:
+        return False
+    needs = driver_needs(table, target, choice.place, target.cc)
+    return all(numbers(driver) >= numbers(need.min) for need in needs if need.min)
+
+
+def _recommended(table: Table, target: Target) -> str | None:
+    """The driver that a plan recommends; on WSL none is known."""
+    choice = choose(table, target)
+    needs = driver_needs(table, target, choice.place, target.cc) if choice is not None else ()
+    return min((n.recommended for n in needs if n.recommended), key=numbers, default=None)
+
+
+def _with_driver(table: Table, target: Target, driver: str) -> Target:
+    level = drivers.level(table, driver, windows=target.windows)
+    return replace(target, driver=driver, driver_cuda=level)
+
+
+def _drivers(table: Table, target: Target) -> list[str]:
+    """Drivers at which something begins to work, ascending: what toolkits and cards need."""
+    found = {row.windows if target.windows else row.linux for row in table.matrices.floors}
+    for toolkit in table.toolkits.values():
+        found.add(toolkit.driver_windows if target.windows else toolkit.driver)
+    for mask in table.of_cuda.values():
+        found |= {n.min for n in driver_needs(table, target, table.places[lowest(mask)], target.cc)}
+    return sorted({driver for driver in found if driver}, key=numbers)

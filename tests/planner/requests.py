@@ -1,5 +1,7 @@
 """Random requests that are well-formed: words and versions that exist, and some that conflict."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from envbuild.values.request import Request, Wish
@@ -45,6 +47,26 @@ def requests(draw: st.DrawFn, *, torch: bool | None = None) -> Request:
         toolkit_source=draw(maybe(SOURCES)),  # type: ignore[arg-type]
         driver=draw(maybe(DRIVERS)),
     )
+
+
+@st.composite
+def modest(draw: st.DrawFn) -> Request:
+    """What people ask: one or two cards of today, and at most two more things; most have a plan."""
+    cc = draw(st.lists(st.sampled_from(CCS), min_size=1, max_size=2, unique=True))
+    fields: dict[str, Any] = {
+        "cuda": st.sampled_from(["11", "12", "13", ">=12.4", "12.9", "!=12.9"]),
+        "driver": st.sampled_from(DRIVERS),
+        "base_os": st.sampled_from(OSES),
+        "platform": st.sampled_from(["wsl2", "jetson"]),
+        "where": st.just("host"),
+        "flavour": st.sampled_from(["base", "runtime", "devel"]),
+        "toolkit_source": st.sampled_from(SOURCES),
+        "packages": st.sampled_from([(Wish(name=n),) for n in ("torch", *PACKAGES)]),
+        "features": st.sampled_from([(name,) for name in FEATURES]),
+        "as_of": st.sampled_from(["2025-06-01", "2027-06-01", "2029-01-01"]),
+    }
+    names = draw(st.lists(st.sampled_from(sorted(fields)), max_size=2, unique=True))
+    return Request(cc=tuple(cc), **{name: draw(fields[name]) for name in names})
 
 
 def wishes(request: Request) -> int:

@@ -1,24 +1,38 @@
 """What holds for every plan, whatever is asked."""
 
+import functools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envbuild.matrix.load import load
+from envbuild.matrix.load import load, load_names, load_reference
+from envbuild.matrix.model import Capability, TorchBuild
+from envbuild.matrix.tables import NAMES, REFERENCE, TABLES
 from envbuild.planner.choose import feasible
 from envbuild.planner.gencode import runs_on
+from envbuild.planner.one import plan_one
 from envbuild.planner.plan import plan as make
-from envbuild.planner.ranges import minor, numbers
+from envbuild.planner.ranges import minor, numbers, parse
 from envbuild.planner.resolve import resolve
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import COMPILED
 from envbuild.values.codec import dump, dump_line, replace
 from envbuild.values.codec import load as read
 from envbuild.values.finding import outcome
-from envbuild.values.plan import Plan
+from envbuild.values.plan import Fleet, Plan
 from envbuild.values.request import Request, Wish
 from tests.planner.ask import table
-from tests.planner.requests import CUDAS, FEATURES, OSES, PACKAGES, requests
+from tests.planner.requests import CUDAS, FEATURES, OSES, PACKAGES, modest, requests
 
+ENVBUILD = (sys.executable, "-m", "envbuild")
 many = settings(
     max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
@@ -31,8 +45,9 @@ def planned(request: Request) -> Plan:
 
 
 @many
-@given(requests())
+@given(st.one_of(requests(), modest(), modest()))
 def test_a_plan_keeps_its_promises(request: Request) -> None:
+    target = resolve(request, None, load())
     plan, rows = planned(request), table()
     assert plan.outcome == outcome(plan.findings)
     if plan.outcome == "refuse":
@@ -40,23 +55,16 @@ def test_a_plan_keeps_its_promises(request: Request) -> None:
     toolkit = rows.toolkits.get(minor(plan.cuda or ""))
     if toolkit is not None:
         assert set(plan.promise) <= set(toolkit.targets)
+    build = next((b for b in rows.builds if plan.torch is not None and _is(b, plan)), None)
     for cc in plan.cc:
-        row = rows.capabilities[cc]
-        # The code in the image runs on each card: its own compiler's, or that of the torch wheel.
-        if plan.promise:
-            assert any(runs_on(target, row, rows) for target in plan.promise)
-        elif plan.torch is not None:
-            build = next(
-                b
-                for b in rows.builds
-                if (b.torch, b.index, b.arch) == (plan.torch.version, plan.torch.index, plan.arch)
-            )
-            assert any(runs_on(target, row, rows) for target in build.targets)
+        assert _runs(plan, rows.capabilities[cc], build, target.driver_cuda)
     compiler = plan.host_compiler
     if compiler is not None and compiler.version and compiler.max:
         assert numbers(compiler.version)[0] <= compiler.max
-    if request.cuda is not None and plan.torch is None:
-        assert minor(plan.cuda or "")
+    if request.cuda is not None:
+        assert plan.cuda in parse(request.cuda, "--cuda")
+    if build is not None:
+        assert build.cuda == minor(plan.cuda or "")
     if request.driver is not None and not plan.platform.startswith("jetson"):
         floors = [need.min for need in plan.driver if need.min is not None]
         if plan.platform != "wsl2":
@@ -64,29 +72,126 @@ def test_a_plan_keeps_its_promises(request: Request) -> None:
             assert all(numbers(request.driver)[0] >= numbers(least)[0] for least in floors)
 
 
+def _is(build: TorchBuild, plan: Plan) -> bool:
+    made = plan.torch
+    return made is not None and (build.torch, build.index, build.arch) == (
+        made.version,
+        made.index,
+        plan.arch,
+    )
+
+
+def _runs(plan: Plan, row: Capability, build: TorchBuild | None, level: str | None) -> bool:
+    """The image's own code, or the wheel's, is finished for the card or PTX a driver compiles."""
+    targets = plan.promise or (build.targets if build is not None else ())
+    if not targets or any(runs_on(target, row, table()) for target in targets):
+        return True
+    if build is None or plan.promise:
+        return False
+    ptx = any(t.isdigit() and int(t) <= int(row.target) for t in build.ptx)
+    return ptx and (level is None or numbers(build.cuda or "0") <= numbers(level))
+
+
+KEYS: dict[str, Callable[[Any], str]] = {
+    "distro": lambda row: f"{row.os}-{row.cuda}",
+    "torch": lambda row: f"{row.torch}-{row.index}",
+    "packages": lambda row: row.name,
+}
+
+
+@functools.cache
+def citations() -> frozenset[str]:
+    """What a finding may give as its source: each row of the matrices, by table, key and status."""
+    found = set()
+    for name, one in TABLES.items():
+        where = load_names() if name in NAMES else load_reference() if name in REFERENCE else load()
+        for row in getattr(where, name):
+            parts = "-".join(str(getattr(row, key)) for key in one.key)
+            key = KEYS[name](row) if name in KEYS else parts
+            found.add(f"{name}/{key} {getattr(row, 'status', '')}")
+    return frozenset(found)
+
+
 @many
-@given(requests())
-def test_every_finding_has_a_source_and_every_plan_survives_a_file(request: Request) -> None:
+@given(st.one_of(requests(), modest(), modest()))
+def test_every_finding_cites_rows_that_exist(request: Request) -> None:
     plan = planned(request)
-    for finding in plan.findings:
-        assert finding.source
-        table_name = finding.source.split("/")[0]
-        assert hasattr(load(), table_name) or table_name == "products"
-    for alternative in plan.alternatives:
-        assert alternative.why
-        assert alternative.source
-    assert read(Plan, dump(plan), "plan") == plan
+    assert plan.findings
+    sources = [*(f.source for f in plan.findings), *(a.source for a in plan.alternatives)]
+    for source in sources:
+        assert set(source.split(" · ")) <= citations()
+    assert all(alternative.why for alternative in plan.alternatives)
+
+
+@functools.cache
+def _schema(name: str) -> jsonschema.Draft202012Validator:
+    text = (files("envbuild") / "schemas" / f"{name}.json").read_text()
+    return jsonschema.Draft202012Validator(json.loads(text))
 
 
 @many
-@given(requests())
+@given(st.one_of(requests(), modest()))
+def test_a_plan_is_what_its_schema_says_and_survives_a_file(request: Request) -> None:
+    plan = planned(request)
+    _schema("plan").validate(json.loads(dump(plan)))
+    assert read(Plan, dump(plan), "plan") == plan
+    fleet = make(resolve(replace(request, split=True), None, load()), load())
+    assert isinstance(fleet, Fleet)
+    _schema("fleet").validate(json.loads(dump(fleet)))
+    assert read(Fleet, dump(fleet), "fleet") == fleet
+
+
+@many
+@given(st.one_of(requests(), modest()))
+def test_a_plan_can_be_asked_for_again(request: Request) -> None:
+    plan = planned(request)
+    assert planned(plan.request) == plan
+
+
+def test_a_plan_goes_through_a_pipe() -> None:
+    argv = [*ENVBUILD, "plan", "--cc", "6.1", "--json"]
+    first = subprocess.run(argv, capture_output=True, check=True).stdout
+    argv = [*ENVBUILD, "plan", "-", "--json"]
+    assert subprocess.run(argv, input=first, capture_output=True, check=True).stdout == first
+
+
+@many
+@given(st.one_of(requests(), modest()))
 def test_equal_input_gives_equal_bytes(request: Request) -> None:
     here = dump_line(planned(request))
-    fresh = Table(load())
-    target = resolve(request, None, load())
-    from envbuild.planner.one import plan_one
+    assert dump_line(plan_one(Table(load()), resolve(request, None, load()))) == here
 
-    assert dump_line(plan_one(fresh, target)) == here
+
+SCRIPT = """
+import sys
+from envbuild.matrix.load import load
+from envbuild.planner.plan import plan
+from envbuild.planner.resolve import resolve
+from envbuild.values.codec import dump_line, load as read
+from envbuild.values.request import Request
+for line in sys.stdin.buffer:
+    made = plan(resolve(read(Request, line, "request"), None, load()), load())
+    sys.stdout.buffer.write(dump_line(made) + b"\\n")
+"""
+
+
+def test_equal_input_gives_equal_bytes_in_every_process() -> None:
+    """Whatever the order of a set is there: hash seeds differ."""
+    asked = [
+        Request(cc=("6.1",)),
+        Request(cc=("6.1", "8.6", "12.0"), packages=(Wish(name="torch"),)),
+        Request(cc=("6.1",), cuda="13", packages=(Wish(name="torch", range="==2.9"),)),
+        Request(cc=("3.5", "12.0"), features=("fp8", "wgmma"), driver="550.163.01"),
+        Request(cc=("3.5", "6.1", "8.7", "9.0", "12.1"), split=True),
+        Request(cc=("8.7",), platform="jetson", l4t="36.4", packages=(Wish(name="cupy"),)),
+    ]
+    lines = b"".join(dump_line(request) + b"\n" for request in asked)
+    here = [dump_line(make(resolve(request, None, load()), load())) for request in asked]
+    for seed in ("0", "1", "4242"):
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        argv = [sys.executable, "-c", SCRIPT]
+        done = subprocess.run(argv, input=lines, env=env, capture_output=True, check=True)
+        assert done.stdout.splitlines() == here
 
 
 def _more(request: Request, data: st.DataObject) -> Request:
@@ -109,7 +214,7 @@ def _more(request: Request, data: st.DataObject) -> Request:
 
 
 @many
-@given(requests(), st.data())
+@given(st.one_of(requests(), modest()), st.data())
 def test_an_added_wish_never_makes_a_refusal_succeed(request: Request, data: st.DataObject) -> None:
     more = _more(request, data)
     if planned(more).outcome != "refuse":
@@ -127,7 +232,7 @@ def test_fewer_cards_are_never_harder(request: Request) -> None:
 
 
 @many
-@given(requests())
+@given(st.one_of(requests(), modest()))
 def test_feasible_is_what_the_plan_says(request: Request) -> None:
     target = resolve(request, None, load())
     assert feasible(table_of(load()), target) == (planned(request).outcome != "refuse")
