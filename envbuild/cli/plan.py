@@ -58,7 +58,7 @@ def command(
     elif out is None or not output.quiet:
         from envbuild.cli.plan_table import lines
 
-        for line in lines(made, explain=explain):
+        for line in lines(made, explain=explain, host=request.host):
             show.result(line)
     return 3 if made.outcome == "refuse" else 0
 

@@ -8,33 +8,60 @@ from envbuild.values.plan import Alternative, DriverNeed, Fleet, HostCompiler, P
 
 _COLOURS = {"ok": "green", "warn": "yellow", "refuse": "red"}
 _SEVERITIES = (("error", "red"), ("warn", "yellow"), ("watch", "bold"), ("info", "dim"))
+_WIDTH, _INDENT = 200, 12
 _TORCH = ("torch-newest", "torch-none")  # findings that the torch line shows
 
 
-def lines(made: Plan | Fleet, *, explain: bool) -> Iterator[str]:
-    """The lines of the table, without line ends."""
+def lines(made: Plan | Fleet, *, explain: bool, host: str | None = None) -> Iterator[str]:
+    """The lines of the table, without line ends.
+
+    Args:
+        made: what is shown.
+        explain: every toolkit with its reason.
+        host: the recorded host that was planned for, which the next command needs again.
+    """
     if isinstance(made, Plan):
-        yield from plan(made, explain=explain)
+        shown = plan(made, explain=explain, host=host)
     else:
         from envbuild.cli import fleet_table
 
-        yield from fleet_table.lines(made, explain=explain)
+        shown = fleet_table.lines(made, explain=explain)
+    for line in shown:
+        yield from _folded(line)
 
 
-def plan(plan: Plan, *, explain: bool) -> Iterator[str]:
+def _folded(line: str) -> Iterator[str]:
+    """A long line as several, cut between words."""
+    while len(line) > _WIDTH and (at := line.rfind(" ", _INDENT + 1, _WIDTH)) > 0:
+        yield line[:at]
+        line = " " * _INDENT + line[at + 1 :]
+    yield line
+
+
+def plan(plan: Plan, *, explain: bool, host: str | None = None) -> Iterator[str]:
     """One plan, or why there is none."""
     if plan.outcome == "refuse":
         yield from refusal(plan.findings, f" for cc {', '.join(plan.cc)}" if plan.cc else "")
-    else:
-        yield f"{outcome(plan.outcome)}  {clean(_title(plan))}"
-        yield from _choices(plan)
-    if plan.outcome != "refuse" or explain:
-        yield from _why(plan, explain=explain)
-    if plan.outcome != "refuse":
-        yield from findings(plan.findings)
+        if explain:
+            yield from _why(plan, explain=True)
+        yield _origin(plan)
+        yield from _after(plan, explain=explain)
+        return
+    yield f"{outcome(plan.outcome)}  {clean(_title(plan))}"
+    yield from _choices(plan)
+    yield from _why(plan, explain=explain)
+    yield from findings(plan.findings)
     yield _origin(plan)
-    if plan.outcome != "refuse":
-        yield "next  " + clean(_next(plan))
+    yield "next  " + clean(_next(plan, host, explain=explain))
+
+
+def _after(plan: Plan, *, explain: bool) -> Iterator[str]:
+    """Where to look after a refusal."""
+    stuck = all(not f.steps for f in plan.findings) and plan.cc
+    known = [f"envbuild matrix show --cc {plan.cc[0]} tells what is known of it"] if stuck else []
+    each = [] if explain else ["each toolkit by itself: --explain"]
+    if known or each:
+        yield "next  " + " · ".join((*known, *each))
 
 
 def outcome(outcome: str) -> str:
@@ -64,10 +91,7 @@ def _choices(plan: Plan) -> Iterator[str]:
     if plan.flags.nvcc:
         nvcc, cmake, torch = plan.flags.nvcc, plan.flags.cmake, plan.flags.torch
         yield row("flags", f"nvcc {nvcc} · cmake {cmake} · TORCH_CUDA_ARCH_LIST={torch}")
-    given = next((p for p in plan.provenance if p.fact == "driver"), None)
-    for need in _drivers(plan.driver):
-        where = "given" if given is not None and given.origin in {"flag", "file"} else "found here"
-        yield row("driver", f"{given.value} {where}; {need}" if given is not None else need)
+    yield from (row("driver", text) for text in _drivers(plan))
     yield row("torch", _torch(plan))
     if plan.packages:
         yield row("packages", ", ".join(plan.packages))
@@ -110,28 +134,42 @@ def row(name: str, text: str) -> str:
     return f"  {name:<9} {clean(text)}"
 
 
-def _drivers(needs: tuple[DriverNeed, ...]) -> Iterator[str]:
+def _drivers(plan: Plan) -> Iterator[str]:
     """One line a driver: cards with the same need share it."""
+    fact = next((p for p in plan.provenance if p.fact == "driver"), None)
+    seen = fact is not None and fact.origin not in {"flag", "file"}
+    given = "" if fact is None else f"{fact.value} {'found here' if seen else 'given'}; "
+    of_windows = "that of Windows, " if plan.platform == "wsl2" else ""
     groups: dict[str, list[str]] = {}
-    for need in needs:
-        groups.setdefault(driver(need), []).append(need.cc or "")
+    for need in plan.driver:
+        text = _driver(need, fact.value if fact is not None else None)
+        groups.setdefault(text, []).append(need.cc or "")
     for text, cards in groups.items():
-        yield f"{text} (cc {', '.join(cards)})" if len(groups) > 1 else text
+        whose = f" (cc {', '.join(cards)})" if len(groups) > 1 else ""
+        yield f"{given}{of_windows}{text}{whose}"
 
 
-def driver(need: DriverNeed) -> str:
-    """What a card, or a machine, needs of its driver."""
+def _driver(need: DriverNeed, given: str | None) -> str:
+    """What a card needs: the driver to install, or, beside one in hand, whether a newer one is."""
     parts = []
+    newest = need.recommended
+    if newest is not None and given is not None:
+        newest = f"recommended {newest}" if _numbers(given) < _numbers(newest) else None
     if need.last_branch is not None:
-        newest = f" ({need.recommended})" if need.recommended else ""
-        parts.append(f"R{need.last_branch}{newest}, the last branch")
-    elif need.recommended is not None:
-        parts.append(need.recommended)
+        last = f"R{need.last_branch}{f' ({need.recommended})' if need.recommended else ''}"
+        advised = "recommended " if newest not in {None, need.recommended} else ""
+        parts.append(f"{advised}{last}, the last branch")
+    elif newest is not None:
+        parts.append(newest)
     if need.module is not None:
         parts.append("either kernel module" if need.module == "either" else f"{need.module} module")
     text = ", ".join(parts)
     least = f"least {need.min}" if need.min else ""
     return "; ".join(part for part in (text, least) if part) or "the one of its L4T"
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdigit()]
 
 
 def refusal(findings: tuple[Finding, ...], whom: str) -> Iterator[str]:
@@ -213,8 +251,10 @@ def _origin(plan: Plan) -> str:
     return f"{what} · {made}"
 
 
-def _next(plan: Plan) -> str:
+def _next(plan: Plan, host: str | None, *, explain: bool) -> str:
     from envbuild.planner.spell import argv
 
-    up = command(argv(plan.request, "up"))
-    return f"{up} · why not the others: --explain · for programs: --json"
+    words = argv(plan.request, "up")
+    up = command(words if host is None else (*words, "--host", host))
+    why = "" if explain else " · why not the others: --explain"
+    return f"{up}{why} · for programs: --json"

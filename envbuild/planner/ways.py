@@ -9,7 +9,7 @@ from envbuild.planner.choose import Choice, choose, feasible
 from envbuild.planner.conflict import Conflict, Parts, changeable, eased, smallest
 from envbuild.planner.fleet import only
 from envbuild.planner.needs import driver_needs
-from envbuild.planner.ranges import numbers
+from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.resolve import resolve
 from envbuild.planner.spell import argv, as_request
 from envbuild.planner.table import Table, lowest
@@ -91,7 +91,10 @@ def _way(table: Table, target: Target, dropped: Parts, said: tuple[str, ...] = (
     if not _plans(table, other):
         return None
     choice = None if other.split else choose(table, other)
-    up = [f"without {p.says}" for p in dropped if p.kind == "wish"]
+    if choice is None and not other.split:
+        # A fact that no flag gives, such as the kernel module, still stands against it.
+        return None
+    up = [_let_go(table, target, other, p) for p in dropped if p.kind == "wish"]
     up += [_changed(table, other, p) for p in dropped if p.kind == "fact"]
     why = " and ".join((*said, *up))
     if choice is not None:
@@ -108,9 +111,19 @@ def _plans(table: Table, target: Target) -> bool:
 
 
 def _relaxed(table: Table, target: Target, dropped: Parts) -> Target:
-    """A version is let go before the package is: another torch serves better than none."""
+    """A variant is let go before the version, and that before the package."""
     torch, fields = target.torch, {p.field for p in dropped}
     values = {p.value for p in dropped}
+    plain = replace(
+        target,
+        torch=_plain(table, torch) if torch is not None and "torch" in fields else torch,
+        packages=tuple(_plain(table, p) if str(p) in values else p for p in target.packages),
+    )
+    if plain != target:
+        own = [p for p in dropped if p.field not in {"torch", "packages"}]
+        free = eased(plain, tuple(own))
+        if feasible(table, free):
+            return free
     other = replace(
         target,
         torch=_any(torch) if torch is not None and "torch" in fields else torch,
@@ -128,6 +141,31 @@ def _relaxed(table: Table, target: Target, dropped: Parts) -> Target:
 
 def _any(wanted: Wanted) -> Wanted:
     return replace(wanted, range=None)
+
+
+def _plain(table: Table, wanted: Wanted) -> Wanted:
+    """The same without its CUDA: ``cupy-cuda13x`` as ``cupy``, ``torch==2.8.0+cu128`` as 2.8.0."""
+    rows = table.packages.get(wanted.name, ())
+    # Its own row's name stands for the rows of every CUDA.
+    wider = [r.name for r in rows if len(table.packages.get(r.name, ())) > len(rows)]
+    name = wider[0] if wider else wanted.name
+    range = wanted.range
+    if range is not None and range.local:
+        range = parse(range.text.partition("+")[0], "--with")
+    return Wanted(name=name, range=range)
+
+
+def _let_go(table: Table, target: Target, other: Target, part: Part) -> str:
+    """What becomes of a wish: its plain form stays where that is enough."""
+    for wanted in _packages(target):
+        plain = _plain(table, wanted)
+        if str(wanted) == part.value and plain != wanted and plain in _packages(other):
+            return f"with {plain} instead of {wanted}"
+    return f"without {part.says}"
+
+
+def _packages(target: Target) -> tuple[Wanted, ...]:
+    return (*((target.torch,) if target.torch is not None else ()), *target.packages)
 
 
 def _describe(target: Target, choice: Choice, *, contained: bool = False) -> str:

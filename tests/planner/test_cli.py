@@ -215,6 +215,38 @@ def test_the_kernel_module_of_a_machine_is_a_fact(capfd: Cap) -> None:
     assert "with its proprietary kernel modules" in capfd.readouterr().out
 
 
+def test_no_way_out_leads_past_a_fact_that_no_flag_gives(capfd: Cap) -> None:
+    run(["plan", "--host", str(HOSTS / "p4-open-module.json"), "--json"])
+    steps = json.loads(capfd.readouterr().out)["findings"][0]["steps"]
+    assert [step["argv"] for step in steps] == [[]]
+
+
+def test_the_next_command_names_the_recorded_host(capfd: Cap) -> None:
+    host = str(HOSTS / "rtx5090-docker-cdi.json")
+    assert run(["plan", "--host", host]) == 0
+    assert f"next  envbuild up --host {host} · " in capfd.readouterr().out
+
+
+def test_no_line_is_longer_than_a_wide_screen(capfd: Cap) -> None:
+    for args in (["--cc", "all"], ["--cc", "3.5,6.1,8.6", "--explain"], ["--cc", "6.1,12.0"]):
+        run(["plan", *args])
+        out = capfd.readouterr().out
+        assert max(map(len, out.splitlines())) <= 200
+    assert "TORCH_CUDA_ARCH_LIST=6.1;12.0+PTX" in out
+
+
+def test_a_card_without_any_way_out_says_where_to_look(capfd: Cap) -> None:
+    assert run(["plan", "--cc", "3.0"]) == 3
+    assert "next  envbuild matrix show --cc 3.0 tells what is known of it" in capfd.readouterr().out
+
+
+def test_a_driver_that_is_newer_than_recommended_is_left_alone(capfd: Cap) -> None:
+    run(["plan", "--cc", "9.0", "--driver", "610.57.04"])
+    assert "  driver    610.57.04 given; either kernel module; least" in capfd.readouterr().out
+    run(["plan", "--cc", "8.9", "--driver", "560.94", "--platform", "wsl2"])
+    assert "  driver    560.94 given; that of Windows, least 528.33" in capfd.readouterr().out
+
+
 def test_a_flag_wins_over_the_record(capfd: Cap) -> None:
     host = str(HOSTS / "rtx5090-docker-cdi.json")
     assert run(["plan", "--json", "--host", host, "--cc", "9.0", "--driver", "570.195.03"]) == 0
@@ -249,6 +281,6 @@ def test_an_empty_cc_is_no_question_about_this_machine(capfd: Cap) -> None:
 def test_the_table_says_which_driver_is_in_hand_and_what_has_ended(capfd: Cap) -> None:
     run(["plan", "--cc", "3.5", "--driver", "470.82.01"])
     out = capfd.readouterr().out
-    assert "  driver    470.82.01 given; R470 (470.256.02), the last branch" in out
+    assert "  driver    470.82.01 given; recommended R470 (470.256.02), the last branch" in out
     assert "  lasts     ended 2024-09, with R470, the last driver for Kepler" in out
     assert "  torch     no build of torch in these matrices has code for 3.5" in out
