@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 from envbuild.matrix.load import load, load_names, load_reference
 from envbuild.matrix.model import Capability, TorchBuild
 from envbuild.matrix.tables import NAMES, REFERENCE, TABLES
+from envbuild.planner import rules
 from envbuild.planner.choose import feasible
+from envbuild.planner.explain import kind_of
 from envbuild.planner.gencode import runs_on
 from envbuild.planner.one import plan_one
 from envbuild.planner.plan import plan as make
 from envbuild.planner.ranges import minor, numbers, parse
 from envbuild.planner.resolve import resolve
-from envbuild.planner.table import Table, table_of
+from envbuild.planner.rules.base import verdict, without_name
+from envbuild.planner.table import Table, bits, table_of
 from envbuild.planner.target import COMPILED
 from envbuild.values.codec import dump, dump_line, replace
 from envbuild.values.codec import load as read
@@ -121,6 +124,46 @@ def test_every_finding_cites_rows_that_exist(request: Request) -> None:
     for source in sources:
         assert set(source.split(" · ")) <= citations()
     assert all(alternative.why for alternative in plan.alternatives)
+
+
+@many
+@given(st.one_of(requests(), modest(), modest()))
+def test_each_toolkit_is_judged_as_it_would_be_alone(request: Request) -> None:
+    """What is refused is refused when it is asked for alone, and what would do has a plan."""
+    target = resolve(replace(request, cuda=None), None, load())
+    plan = make(target, load())
+    assert isinstance(plan, Plan)
+    judged = [a for a in plan.alternatives if not a.way]
+    assert [minor(a.cuda) for a in judged] == list(reversed(table().toolkits))
+    for one in judged:
+        alone = replace(target, cuda=parse(minor(one.cuda), "--cuda"))
+        assert feasible(table(), alone) == (one.outcome != "refuse"), one
+
+
+@many
+@given(requests(torch=False))
+def test_a_toolkit_is_out_for_the_rule_whose_removal_would_let_it_in(request: Request) -> None:
+    """Place by place and rule by rule, against what is printed."""
+    rows, target = table(), resolve(request, None, load())
+    verdicts = [verdict(rule, rows, target) for rule in rules.HARD]
+    plan = make(target, load())
+    assert isinstance(plan, Plan)
+    for one in plan.alternatives:
+        places = bits(rows.of_cuda.get(minor(one.cuda), 0) & kind_of(rows, target))
+        if one.outcome != "refuse" or not places:
+            continue
+        against = {p: [i for i, v in enumerate(verdicts) if not v.mask >> p & 1] for p in places}
+        alone = [(rule[0], p) for p, rule in against.items() if len(rule) == 1]
+        if alone:
+            deciding = max(rule for rule, _ in alone)
+            place = min(p for rule, p in alone if rule == deciding)
+        else:
+            # The first rule after which none is left speaks of the last that were.
+            deciding = max(min(found) for found in against.values())
+            place = min(p for p, found in against.items() if min(found) == deciding)
+        said = verdicts[deciding].about(place)
+        assert said is not None
+        assert one.why == without_name(one.cuda, said.says)
 
 
 @functools.cache
