@@ -120,6 +120,7 @@ def _image(
     """The engine, the image as that engine has it, and whether it is the one built here."""
     from envbuild.certify.subject import repository
     from envbuild.engines.find import holding
+    from envbuild.engines.names import mirrored
     from envbuild.values.image import Image
 
     built = space.load(Image, "image.json")
@@ -136,7 +137,7 @@ def _image(
         raise StaleError(what, fix="build it again: envbuild build; or name the image to certify")
     ours = same and built is not None and built.ref == name
     subject = have or found.engine.pull(name, net)
-    if net.registry_mirror and subject.manifest and "@" not in name:
+    if subject.manifest and "@" not in name and mirrored(name, net):
         # Only a mirror says that this tag is this digest: the user must say so himself.
         what = f"{name} is not pinned, and a mirror answers for it"
         pinned = f"{repository(name)}@{subject.manifest}"

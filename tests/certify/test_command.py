@@ -73,3 +73,21 @@ def test_a_place_that_cannot_be_written_is_said_at_once(
 def test_flags_of_a_build_are_none_here(flag: str, asked: list[Plan | None]) -> None:
     assert command([*ARGV, flag]) == 2
     assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("made/here:1", 2),
+        ("docker.io/made/here:1", 2),
+        (f"made/here@{here.DIGEST}", 0),
+        ("registry.example/made/here:1", 0),
+    ],
+)
+def test_a_tag_that_a_mirror_answers_for_must_be_pinned(
+    name: str, code: int, asked: list[Plan | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = replace(here.image(), manifest=here.DIGEST)
+    monkeypatch.setattr(here.HereEngine, "inspect", lambda _, ref: replace(known, ref=ref))
+    assert command([*ARGV, name, "--registry-mirror", "mirror.example"]) == code
+    assert len(asked) == (code == 0)
