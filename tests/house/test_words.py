@@ -13,6 +13,7 @@ HOSTS = tuple(
         ("pytho", "nhosted.org"),
         ("registry.", "npmjs.org"),
         ("crates", ".io"),
+        ("deb.", "debian.org"),
     )
 )
 PATTERN = re.compile("|".join(map(re.escape, HOSTS)))
