@@ -131,7 +131,8 @@ def _right_system(place: Row, ask: Ask) -> bool:
         return not ask["wsl"] and ask["base_os"] == row["os"]
     if place["source"] == "apt":
         wsl = row.get("platform") == "wsl2"
-        return wsl == ask["wsl"] and (wsl or ask["base_os"] in row.get("oses", []))
+        unknown = wsl and ask["base_os"] is None
+        return wsl == ask["wsl"] and (unknown or ask["base_os"] in row.get("oses", []))
     return True
 
 

@@ -25,6 +25,7 @@ HARD: list[tuple[str, str, Q, Q]] = [
         {"where": "host", "base_os": "debian13", "platform": "wsl2"},
         {"where": "host", "base_os": "debian13"},
     ),
+    ("host-system", "12.9 apt None", {"where": "host", "base_os": "debian13", "platform": "wsl2"}, {"where": "host", "platform": "wsl2"}),
     ("host-system", "12.9 apt None", {"where": "host"}, {"where": "host", "base_os": "ubuntu24.04"}),
     ("compiler-wanted", "framework", {}, {"packages": "torch"}),
     (

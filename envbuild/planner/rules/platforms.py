@@ -40,8 +40,11 @@ def host_system(table: Table, place: Place, target: Target) -> Finding | None:
         return error("host-os", about(place.cuda, says), place.cite)
     if isinstance(row, Repository) and row.kind == "apt":
         wsl = row.platform == "wsl2"
-        if wsl != (target.platform == "wsl2") or (not wsl and target.host_os not in row.oses):
+        other = target.host_os not in row.oses and not (wsl and target.host_os is None)
+        if wsl != (target.platform == "wsl2") or other:
             says = f"the repository {row.name} is for another system than this"
+            if wsl and target.windows:
+                says = f"{row.name} is for {', '.join(row.oses)}: apt elsewhere may refuse its key"
             return error("host-os", about(place.cuda, says), place.cite)
     return None
 
