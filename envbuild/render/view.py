@@ -164,7 +164,7 @@ def _archive(plan: Plan, lock: Lock | None) -> ArchiveView | None:
     if lock is None or not (lock.parts if where.kind != "apt" else key):
         what = f"the toolkit source {where.kind} is built from a lock alone"
         why = "what it downloads is safe because its hashes are in the lock"
-        raise InputError(what, why=why, fix="envbuild lock; leave --no-lock out")
+        raise InputError(what, why=why, fix="make it first: envbuild lock")
     if key:
         quote.path(key.file)
         quote.sha256(key.sha256)

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,13 +50,15 @@ class Shop(NamedTuple):
     key: vendor.Signer
 
 
-def _shop(folder: Path, files: vendor.Files) -> Iterator[Shop]:
+@contextmanager
+def _shop(folder: Path, files: vendor.Files, pem: Path | None = None) -> Iterator[Shop]:
+    """All three archives, served; by TLS where a certificate is given."""
     key = vendor.signer(folder / "key")
     root = folder / "served"
     vendor.apt(root, files, key)
     vendor.redist(root, files)
     vendor.conda(root, files)
-    with vendor.served(root) as mirror:
+    with vendor.served(root, pem) as mirror:
         yield Shop(root, mirror, key)
 
 
@@ -73,7 +76,8 @@ def real(
     container = docker("create", f"{registry}/nvidia/cuda:12.4.1-devel-ubuntu22.04")
     docker("cp", f"{container}:{TREE}", str(folder))
     docker("rm", container)
-    yield from _shop(folder, vendor.read(folder / Path(TREE).name))
+    with _shop(folder, vendor.read(folder / Path(TREE).name)) as shop:
+        yield shop
 
 
 @pytest.fixture(scope="session", params=SOURCES)
@@ -180,7 +184,8 @@ def test_the_runtime_stage_runs_a_program_without_a_compiler(walk: Cli) -> None:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """Archives of a toolkit that does nothing, for faults and for other engines."""
-    yield from _shop(tmp_path_factory.mktemp("small"), vendor.tiny())
+    with _shop(tmp_path_factory.mktemp("small"), vendor.tiny()) as shop:
+        yield shop
 
 
 def small_plan(kind: str, shop: Shop) -> Plan:
@@ -211,6 +216,21 @@ def test_every_engine_builds_it(kind: str, small: Shop, registry: str, engine: E
         tag, RunSpec(argv=("sh", "-c", "nvcc; cat /usr/local/cuda/lib64/libcudart.so"))
     )
     assert seen.out == "stand-in\ncudart", seen.err
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_a_private_ca_reaches_lock_and_build(kind: str, tmp_path: Path, registry: str) -> None:
+    if kind == "conda":
+        pytest.importorskip("rattler")
+    files = vendor.tiny() | {"nvvm/unique": os.urandom(16)}
+    with _shop(tmp_path, files, vendor.certificate(tmp_path)) as shop:
+        plan = small_plan(kind, shop)
+        net = Net(registry_mirror=registry, toolkit_mirror=shop.mirror, network="host")
+        with pytest.raises(MachineError):
+            lock(plan, net, make("docker"))
+        net = replace(net, ca_cert=str(tmp_path / "ca.pem"))
+        context = render(plan, lock(plan, net, make("docker")))
+        make("docker").build(context, f"envbuild-test/tls-{kind}:1", net)
 
 
 class Fault(NamedTuple):
@@ -260,8 +280,8 @@ FAULTS = {
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
     # Never the same bytes twice: a step whose files were seen before comes from the cache.
-    unique = {"nvvm/unique": os.urandom(16)}
-    yield from _shop(tmp_path, vendor.tiny() | unique)
+    with _shop(tmp_path, vendor.tiny() | {"nvvm/unique": os.urandom(16)}) as shop:
+        yield shop
 
 
 def locked(kind: str, shop: Shop, registry: str) -> tuple[BuildContext, Net]:

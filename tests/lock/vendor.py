@@ -13,6 +13,7 @@ import http.server
 import io
 import json
 import shutil
+import ssl
 import subprocess
 import tarfile
 import threading
@@ -269,7 +270,7 @@ def tar(files: Files, mode: str = "") -> bytes:
 def conda(root: Path, files: Files) -> Path:
     """A conda channel with the toolkit; its folder."""
     target = {f"{_TARGET}/{n}": f for n, f in _target(files).items()}
-    shared = {n: f for n, f in target.items() if ".so" in n}
+    shared = {n: f for n, f in target.items() if ".so" in n and "/stubs/" not in n}
     compiler = _compiler(files) | {"bin/nvcc.profile": _CONDA_PROFILE.encode()}
     version = ["cuda-version >=12.4,<12.5.0a0"]
     prefixed: dict[str, Path | bytes | str] = {
@@ -356,9 +357,26 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def certificate(folder: Path) -> Path:
+    """A certificate of this machine with its key, ``server.pem``; ``ca.pem`` beside it signs it."""
+
+    def openssl(*argv: str) -> None:
+        subprocess.run(["openssl", *argv], check=True, capture_output=True, cwd=folder)
+
+    new = ("req", "-newkey", "rsa:2048", "-nodes")
+    openssl(*new, "-x509", "-subj", "/CN=stand-in CA", "-keyout", "ca.key", "-out", "ca.pem")
+    openssl(*new, "-subj", "/CN=stand-in", "-keyout", "server.key", "-out", "server.csr")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    signed = ("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key")
+    openssl(*signed, "-CAcreateserial", "-extfile", "names", "-days", "2", "-out", "server.crt")
+    path = folder / "server.pem"
+    path.write_text((folder / "server.key").read_text() + (folder / "server.crt").read_text())
+    return path
+
+
 @contextmanager
-def served(root: Path) -> Iterator[str]:
-    """Serve a folder on this machine; its address."""
+def served(root: Path, pem: Path | None = None) -> Iterator[str]:
+    """Serve a folder on this machine, by TLS where a certificate is given; its address."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
@@ -367,10 +385,14 @@ def served(root: Path) -> Iterator[str]:
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), partial(Handler, directory=str(root))
     )
+    if pem:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pem)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"http{'s' if pem else ''}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()
