@@ -40,9 +40,14 @@ def conda(
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
     """A tar with one folder and one member as it stands, which no well-meaning tool writes."""
+    return members((name, kind, target))
+
+
+def members(*entries: tuple[str, bytes, str]) -> bytes:
+    """The same with several members: name, kind, and where a link leads."""
     buffer = BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:xz") as tar:
-        for entry, typ, link in ((REDIST, tarfile.DIRTYPE, ""), (name, kind, target)):
+        for entry, typ, link in ((REDIST, tarfile.DIRTYPE, ""), *entries):
             info = tarfile.TarInfo(entry)
             info.type, info.linkname = typ, link
             tar.addfile(info)
@@ -130,6 +135,37 @@ REFUSED: dict[str, tuple[Made, str]] = {
         ),
         "leads out of the prefix",
     ),
+    "hard link through a link": (
+        lambda t: stored(t, f"{REDIST}.tar.xz", members(
+            (f"{REDIST}/l", tarfile.SYMTYPE, "/etc"),
+            (f"{REDIST}/x", tarfile.LNKTYPE, f"{REDIST}/l/passwd"),
+        )),
+        "below a link",
+    ),
+    "hard link to nothing": (
+        lambda t: stored(
+            t, f"{REDIST}.tar.xz", member(f"{REDIST}/x", tarfile.LNKTYPE, f"{REDIST}/none")
+        ),
+        "No such file or directory: none",
+    ),
+    "a name twice": (
+        lambda t: stored(
+            t, f"{REDIST}.tar.xz", members(*[(f"{REDIST}/x", tarfile.REGTYPE, "")] * 2)
+        ),
+        "File exists: x",
+    ),
+    "below a loop": (
+        lambda t: stored(t, f"{REDIST}.tar.xz", members(
+            (f"{REDIST}/a", tarfile.SYMTYPE, "a"), (f"{REDIST}/a/x", tarfile.REGTYPE, ""),
+        )),
+        "cannot be unpacked: File exists: a",
+    ),
+    "paths that are none": (
+        lambda t: stored(t, f"{CONDA}.tar.bz2", vendor.tar(
+            {"info/paths.json": b'{"paths": [1]}', "info/index.json": b'{"name": "x"}'}, "bz2"
+        )),
+        "nothing of use in info/paths.json",
+    ),
     "no info": (
         lambda t: stored(t, f"{CONDA}.tar.bz2", vendor.tar({"bin/x": b"1"}, "bz2")),
         "no readable info/paths.json",
@@ -156,6 +192,12 @@ def test_an_archive_that_must_not_be_unpacked_leaves_nothing(tmp_path: Path, nam
     assert str(error.value).startswith(("cuda_nvcc-linux", "cuda-nvcc-impl", "lib", "a"))
     assert list((tmp_path / "into").iterdir()) == []
     assert sorted(p.name for p in tmp_path.iterdir()) == ["archives", "into"]
+
+
+def test_a_loop_of_links_leads_nowhere_and_stays(tmp_path: Path) -> None:
+    archive = redist(tmp_path, {"a": "b", "b": "a", "x": b"1"})
+    unpack.unpack([archive], tmp_path / "prefix")
+    assert (tmp_path / "prefix/a").readlink() == Path("b")
 
 
 def test_two_parts_that_differ_in_a_file_are_refused(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ from pathlib import Path
 from typing import IO, Any
 
 _BLOCK = 1 << 20
+# Members that stand in each other's way, or name what is not there: the archive's own fault.
+_CLASH = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
 class Refused(Exception):
@@ -69,6 +71,9 @@ def unpack(files: Iterable[tuple[Path, str]], prefix: Path) -> None:
             try:
                 kind = _conda if path.name.endswith((".conda", ".tar.bz2")) else _redist
                 _merge(kind(path, part, prefix.absolute()), whole)
+            except _CLASH as e:
+                clash = f"cannot be unpacked: {e.strerror}: {Path(e.filename).name}"
+                raise _refused(path.name, clash) from e
             except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as e:
                 if isinstance(e, OSError) and e.errno is not None:
                     raise
@@ -122,9 +127,12 @@ def _conda(path: Path, folder: Path, prefix: Path) -> Path:
         with tarfile.open(str(path), "r|bz2") as tar:
             _extract(tar, folder)
     info = folder / "info"
-    for entry in _said(info / "paths.json").get("paths", ()):
-        if "prefix_placeholder" in entry:
-            _rewrite(folder, entry, prefix)
+    try:
+        for entry in _said(info / "paths.json").get("paths", ()):
+            if "prefix_placeholder" in entry:
+                _rewrite(folder, entry, prefix)
+    except (AttributeError, KeyError, TypeError) as e:
+        raise Refused("says nothing of use in info/paths.json") from e
     _keep(sorted(info.glob("licenses/*")), folder, str(_said(info / "index.json").get("name")))
     shutil.rmtree(str(info))
     return folder
@@ -190,15 +198,25 @@ def _inside(name: str) -> str:
     return path
 
 
+def _place(folder: Path, name: str) -> Path:
+    """Where a member lies; nothing is written or linked to through a link, wherever that leads."""
+    path = folder / _inside(name)
+    if path != folder and _end(path.parent) != path.parent:
+        raise Refused(f"holds {name!r} below a link")
+    return path
+
+
+def _end(path: Path) -> Path:
+    """Where links lead; a loop of links leads nowhere, and is its own end."""
+    return Path(os.path.realpath(str(path)))
+
+
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
     """Files, folders and links of a tar, none of them outside the folder; owners are not kept."""
     for member in tar:
-        path = folder / _inside(member.name)
+        path = _place(folder, member.name)
         if path == folder:
             continue
-        # No file is written through a link, wherever that leads.
-        if path.parent.resolve() != path.parent:
-            raise Refused(f"holds {member.name!r} below a link")
         (path if member.isdir() else path.parent).mkdir(parents=True, exist_ok=True)
         if member.isreg():
             source = tar.extractfile(member)
@@ -209,7 +227,7 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
         elif member.issym():
             path.symlink_to(member.linkname)
         elif member.islnk():
-            os.link(str(folder / _inside(member.linkname)), str(path), follow_symlinks=False)
+            os.link(str(_place(folder, member.linkname)), str(path), follow_symlinks=False)
         elif not member.isdir():
             raise Refused(f"holds {member.name!r}, which is neither file, folder nor link")
 
@@ -240,7 +258,7 @@ def _check_links(whole: Path) -> None:
     """No link of the prefix leads out of it, by however many hops."""
     for path in sorted(whole.rglob("*")):
         if path.is_symlink():
-            end = path.resolve()
+            end = _end(path)
             if end != whole and whole not in end.parents:
                 where = path.relative_to(whole)
                 raise _refused(str(where), f"is a link to {os.readlink(str(path))!r}, outside")
