@@ -36,6 +36,7 @@ WISHES: list[dict[str, Any]] = [
     {},
     {"packages": "torch"},
     {"packages": "numba,cupy"},
+    {"packages": "tensorflow"},
     {"packages": "torch==2.8.0,triton"},
     {"cuda": ">=12.4"},
     {"features": "extension", "base_os": "ubuntu24.04"},
@@ -244,6 +245,33 @@ def test_what_a_node_needs_of_its_driver() -> None:
     mixed, new = (node.driver for node in fleet.nodes)
     assert (mixed.last_branch, mixed.module, mixed.cc) == (580, "proprietary", None)
     assert (new.last_branch, new.module, new.min) == (None, "open", "570.86.16")
+
+
+def test_what_is_asked_of_all_cards_at_once_counts() -> None:
+    """An old tensorflow for 5.2, a new one for 9.0, both beside the same toolkit: not in one."""
+    old, new, both = (_machine(cc, packages="tensorflow") for cc in ("5.2", "9.0", "8.0"))
+    sharing = Sharing(table(), [old, new, both])
+    assert sharing.takes[0][0] & sharing.takes[1][0]
+    assert not sharing.share(0b011)
+    assert sharing.largest() == (0b101, 0b110)
+    assert len(sharing.fewest()) == 2
+
+
+def test_groups_are_found_among_machines_that_the_same_places_serve() -> None:
+    fields = {"packages": "tensorflow", "cuda": ">=12.5,<13", "base_os": "ubuntu22.04"}
+    machines = [_machine(cc, **fields) for cc in ("5.2", "9.0", "8.0")]
+    sharing = Sharing(table(), machines)
+    assert sharing.takes[0] == sharing.takes[1] == sharing.takes[2]
+    assert sharing.largest() == (0b101, 0b110)
+
+
+def test_a_window_that_is_empty() -> None:
+    k80, h100, p100 = (_machine(cc).cards for cc in ("3.7", "9.0", "6.0"))
+    reason, source = apart(table(), k80 + h100) or ("", "")
+    assert reason.startswith("Kepler (3.7) ends with R470, Hopper (9.0) begins with 5")
+    assert source == "capabilities/3.7 sourced · capabilities/9.0 sourced"
+    assert apart(table(), k80 + h100, windows=True) is not None
+    assert apart(table(), p100 + h100) is None
 
 
 def test_equal_machines_are_one_kind() -> None:

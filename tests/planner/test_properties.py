@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 import jsonschema
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from envbuild.matrix.load import load, load_names, load_reference
@@ -18,18 +18,18 @@ from envbuild.matrix.model import Capability, TorchBuild
 from envbuild.matrix.tables import NAMES, REFERENCE, TABLES
 from envbuild.planner import rules
 from envbuild.planner.choose import feasible
-from envbuild.planner.explain import kind_of
+from envbuild.planner.explain import Hard, kind_of
 from envbuild.planner.gencode import runs_on
 from envbuild.planner.one import plan_one
 from envbuild.planner.plan import plan as make
 from envbuild.planner.ranges import minor, numbers, parse
 from envbuild.planner.resolve import resolve
-from envbuild.planner.rules.base import verdict, without_name
+from envbuild.planner.rules.base import Verdict, verdict, without_name
 from envbuild.planner.table import Table, bits, table_of
 from envbuild.planner.target import COMPILED
 from envbuild.values.codec import dump, dump_line, replace
 from envbuild.values.codec import load as read
-from envbuild.values.finding import outcome
+from envbuild.values.finding import Finding, outcome
 from envbuild.values.plan import Fleet, Plan
 from envbuild.values.request import Request, Wish
 from tests.planner.ask import table
@@ -142,6 +142,8 @@ def test_each_toolkit_is_judged_as_it_would_be_alone(request: Request) -> None:
 
 @many
 @given(requests(torch=False))
+@example(Request(cc=("7.5",), driver="450.80.02", base_os="ubuntu20.04"))  # one rule, not the last
+@example(Request(cc=("5.0",), base_os="debian13"))  # two rules, each of them enough
 def test_a_toolkit_is_out_for_the_rule_whose_removal_would_let_it_in(request: Request) -> None:
     """Place by place and rule by rule, against what is printed."""
     rows, target = table(), resolve(request, None, load())
@@ -164,6 +166,20 @@ def test_a_toolkit_is_out_for_the_rule_whose_removal_would_let_it_in(request: Re
         said = verdicts[deciding].about(place)
         assert said is not None
         assert one.why == without_name(one.cuda, said.says)
+
+
+def test_the_rule_that_decides_need_not_be_the_one_that_takes_the_last_place() -> None:
+    """Of two places the first rule bars one, the others both the second: only the first decides."""
+    one, two, three = (
+        Verdict(mask, ((0b11 & ~mask, Finding(id=name, severity="error", says=name)),))
+        for name, mask in (("one", 0b10), ("two", 0b01), ("three", 0b01))
+    )
+    judged = Hard((one, two, three), (0b11, 0b10, 0b00, 0b00), (0b01, 0b00, 0b00))
+    decided = judged.decided(0b11, bool)
+    assert decided is not None
+    assert decided.says == "one"
+    assert judged.decided(0b11, lambda places: not places) is not None
+    assert Hard((one,), (0b11, 0b10), (0b11,)).decided(0b11, bool) is None
 
 
 @functools.cache
