@@ -135,6 +135,7 @@ def test_a_fleet_in_json_and_with_tabs(tmp_path: Path, capfd: Cap) -> None:
         ("- {name: a, cc: 8.6, os: windows 95}", ":1: os 'windows 95' is not known"),
         ("- {name: a, host: h.json, cc: 8.6}", "has 'cc' beside 'host'"),
         ("- {name: a, host: missing.json}", "missing.json"),
+        ("- {name: b, cc: 8.6}\n- {name: a, cc: all}", ":2 has `cc: all`"),
         ("- name: a\n  cc: &x 8.6", ":2 has an anchor"),
         ("- [a", "is not YAML"),
     ],
@@ -163,9 +164,14 @@ def test_a_host_that_cannot_be_fails_on_demand(tmp_path: Path, capfd: Cap) -> No
     path = tmp_path / "hosts.yaml"
     path.write_text("- {name: ws, gpus: [GTX 1080 Ti, RTX 5090]}\n- {name: ok, cc: 8.6}")
     assert run(["plan", "--fleet", str(path)]) == 0
-    assert "ws: no single machine can drive all its cards" in capfd.readouterr().out
+    out = capfd.readouterr().out
+    assert out.splitlines()[0] == "warn  1 image for 1 of 2 nodes"
+    assert "ws: no single machine can drive all its cards" in out
     assert run(["plan", "--fleet", str(path), "--strict"]) == 3
     assert "error host-impossible" in capfd.readouterr().out
+    path.write_text("- {name: ws, gpus: [GTX 1080 Ti, RTX 5090], count: 3}")
+    assert run(["plan", "--fleet", str(path)]) == 3
+    assert capfd.readouterr().out.splitlines()[0] == "refuse  0 images for 0 of 3 nodes"
 
 
 @pytest.mark.parametrize(
@@ -245,6 +251,15 @@ def test_a_driver_that_is_newer_than_recommended_is_left_alone(capfd: Cap) -> No
     assert "  driver    610.57.04 given; either kernel module; least" in capfd.readouterr().out
     run(["plan", "--cc", "8.9", "--driver", "560.94", "--platform", "wsl2"])
     assert "  driver    560.94 given; that of Windows, least 528.33" in capfd.readouterr().out
+
+
+def test_what_comes_after_the_chosen_one_says_what_it_lacks(capfd: Cap) -> None:
+    assert run(["plan", "--cc", "9.0", "--driver", "580.95.05", "--explain"]) == 0
+    out = capfd.readouterr().out.splitlines()
+    newer = next(line for line in out if " 13.5 " in line and "ok" in line)
+    assert "the driver cannot compile its PTX" in newer
+    older = next(line for line in out if " 12.9 " in line and "ok" in line)
+    assert "works too; 13.0 is newer" in older
 
 
 def test_a_flag_wins_over_the_record(capfd: Cap) -> None:
