@@ -123,5 +123,7 @@ def _target(
         raise InputError(what, why=e.why, fix=e.fix) from e
     if not target.cards:
         says = f"names {recorded}, a host with no GPU whose compute capability is known"
+        if recorded is None:
+            says = "has `cc: all`, and no machine has every card"
         file.wrong(entry.line, says, "say what it has: gpus or cc")
     return target

@@ -18,7 +18,11 @@ def lines(made: Fleet, *, explain: bool) -> Iterator[str]:
         return
     served = [entry for entry in made.entries if entry.plan.outcome != "refuse"]
     images = f"{len(served)} image{'s' if len(served) != 1 else ''}"
-    yield f"{plan_table.outcome(made.outcome)}  {images} for {_count(made.nodes)}"
+    takers = tuple(node for node in made.nodes if _takes(made, node))
+    who = _count(made.nodes)
+    if takers != made.nodes:
+        who = f"{sum(node.count for node in takers)} of {who}"
+    yield f"{plan_table.outcome(made.outcome)}  {images} for {who}"
     for number, entry in enumerate(made.entries, 1):
         yield f"  {number:<3} {clean(_title(entry.plan)):<70}  for {_some(entry)}"
     yield from _nodes(made)
@@ -54,6 +58,11 @@ def _count(nodes: tuple[FleetNode, ...]) -> str:
     return f"{count} node{'s' if count != 1 else ''}"
 
 
+def _takes(made: Fleet, node: FleetNode) -> bool:
+    """There is an image for it."""
+    return node.entry is not None and made.entries[node.entry - 1].plan.outcome != "refuse"
+
+
 def _nodes(made: Fleet) -> Iterator[str]:
     """Nodes that are alike share a line."""
     groups: dict[object, list[FleetNode]] = {}
@@ -66,8 +75,7 @@ def _nodes(made: Fleet) -> Iterator[str]:
         if len(group) > 1:
             who = f"{_count(tuple(group))}: {who}"
         cards = ", ".join(first.gpus or tuple(f"cc {cc}" for cc in first.cc))
-        none = first.entry is None or made.entries[first.entry - 1].plan.outcome == "refuse"
-        takes = "none" if none else f"takes {first.entry}"
+        takes = f"takes {first.entry}" if _takes(made, first) else "none"
         told = " · ".join(part for part in (who, cards, _needs(first)) if part)
         yield f"{'nodes' if i == 0 else '':<5} {takes:<8} {clean(told)}"
 

@@ -36,6 +36,9 @@ def compile_matrices(folder: Path, overlay: Path | None = None) -> Compiled:
         if not overlay.is_dir():
             what = f"ENVBUILD_MATRICES: {overlay} is not a folder"
             raise InputError(what, fix="name a folder of YAML files, or unset the variable")
+        if not any(overlay.glob("*.yaml")):
+            what = f"ENVBUILD_MATRICES: {overlay} holds no file that ends in .yaml"
+            raise InputError(what, fix="put rows into one, or unset the variable")
         later, more = _folder(overlay)
         date = later or date
         rows |= more

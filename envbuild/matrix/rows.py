@@ -46,10 +46,10 @@ def read(path: Path) -> tuple[str | None, list[Placed]]:
     except yaml.MarkedYAMLError as e:
         line = e.problem_mark.line + 1 if e.problem_mark else 1
         what = f"{path}:{line}: not YAML: {e.problem}"
-        raise InputError(what) from e
+        raise InputError(what, fix=_FIX) from e
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
         what = f"{path}: cannot be read: {e}"
-        raise InputError(what) from e
+        raise InputError(what, fix="give text in UTF-8, or leave the file out") from e
     except RecursionError as e:
         what = f"{path}: an alias that holds itself, or lists in lists without end"
         raise InputError(what, fix="a row is one level deep") from e

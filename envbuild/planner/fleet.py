@@ -51,7 +51,8 @@ def cover(nodes: Sequence[Node], matrices: Matrices, *, split: bool, strict: boo
         nodes: machines; their wishes are the same.
         matrices: the rows.
         split: several images are allowed; without it, needing more than one is a refusal.
-        strict: a node that cannot exist is a refusal too, not only a warning.
+        strict: a node that cannot exist is a refusal too, not only a warning; where there is no
+            other node, it always is.
     """
     table = table_of(matrices)
     kinds = _kinds(nodes)
@@ -60,7 +61,7 @@ def cover(nodes: Sequence[Node], matrices: Matrices, *, split: bool, strict: boo
     alone = [kind for kind in whole if not feasible(table, kind[0])]
     served = [kind for kind in whole if all(kind is not one for one in alone)]
     groups = _groups(table, served)
-    findings = [_cannot_be(kind, why, strict=strict) for kind, why in broken]
+    findings = [_cannot_be(kind, why, strict=strict or not whole) for kind, why in broken]
     if len(groups) > 1 and not split:
         findings = [*_several(table, served), *findings]
         groups = []

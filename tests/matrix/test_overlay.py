@@ -98,3 +98,16 @@ def test_a_bad_overlay_ends_a_command_with_2(
     assert "mine.yaml:2:" in ran.stderr
     assert "gcc_max" in ran.stderr
     assert ran.stdout == ""
+
+
+def test_an_overlay_that_nothing_is_read_from_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OVERLAY, str(tmp_path))
+    (tmp_path / "mine.yml").write_text("toolkits: []\n")
+    with pytest.raises(InputError, match="no file that ends in"):
+        load()
+    (tmp_path / "mine.yaml").write_bytes(b"toolkits: \xff")
+    with pytest.raises(InputError, match=r"mine.yaml: cannot be read: 'utf-8'") as e:
+        load()
+    assert e.value.fix.startswith("give text in UTF-8")
