@@ -25,6 +25,11 @@ _NOISE = re.compile(
 _VIRTUAL = re.compile(
     r"(?:nvidia )?(?:grid )?(.+?)(?:dx|x[lm]|[dlx]| dc)?(?:-\d)?-\d{1,3}[abcq]", re.IGNORECASE
 )
+ASK = (
+    "give the PCI id that `lspci -nn -d 10de:` shows, like --gpu 10de:1d01, or the compute "
+    "capability with --cc, which `nvidia-smi --query-gpu=compute_cap --format=csv` prints"
+)
+"""What helps where a name does not: the first needs no driver."""
 _FORM = re.compile(r"\b(?:\d+ ?gi?b|sxm\d?|pcie|nvl\d*|hbm\d\w?|fhhl|dgxs|oem|desktop)\b")
 
 
@@ -75,9 +80,8 @@ def product(text: str) -> tuple[Product, ...]:
             return rows
     near = get_close_matches(_short(text), lookup.spellings, n=4)
     what = f"no GPU product is known by the name {text[:60]!r}"
-    fix = "give its compute capability with --cc; nvidia-smi --query-gpu=compute_cap prints it"
     nearest = f"nearest: {', '.join(lookup.spellings[n] for n in near)}" if near else ""
-    raise InputError(what, why=nearest, fix=fix)
+    raise InputError(what, why=nearest, fix=ASK)
 
 
 def ccs(rows: Iterable[Product]) -> tuple[str, ...]:
@@ -92,6 +96,12 @@ def die_of_pci(pci_id: str) -> Die | None:
     if vendor not in {"", "10de", "0x10de"}:
         return None
     return _lookup().dies.get(device.removeprefix("0x"))
+
+
+def of_pci(pci_id: str) -> tuple[Product, ...]:
+    """The products that a PCI id belongs to; most ids are of one."""
+    device = pci_id.strip().lower().rpartition(":")[2].removeprefix("0x")
+    return tuple(row for row in load_names().products if device in row.pci_ids)
 
 
 @dataclass(frozen=True)

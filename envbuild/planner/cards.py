@@ -1,5 +1,6 @@
 """The GPUs that are asked for, or that a machine holds, as cards of the target."""
 
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 from envbuild.errors import InputError
@@ -90,18 +91,45 @@ def _nearest(target: str, known: list[str]) -> list[str]:
 def _product(text: str, table: Table) -> Card:
     from envbuild.matrix import names
 
+    if re.fullmatch(r"(0x)?10de:(0x)?[0-9a-f]{4}", text.strip(), re.ASCII | re.IGNORECASE):
+        return _of_pci(text.strip().lower(), table)
     rows = names.product(text)
     ccs = names.ccs(rows)
     if len(ccs) != 1:
-        chips = [f"{cc} ({die})" for row in rows for die, cc in row.by_die]
-        chips += [f"{row.cc} ({row.name})" for row in rows if row.cc is not None]
-        what = f"--gpu {text[:60]!r} is not one chip: {' or '.join(chips)}"
-        fix = "give --cc; `nvidia-smi --query-gpu=compute_cap --format=csv` reads it"
-        raise InputError(what, fix=fix)
+        chips: dict[str, list[str]] = {}
+        for row in rows:
+            for cc, what in ((cc, die) for die, cc in row.by_die):
+                chips.setdefault(cc, []).append(what)
+            if row.cc is not None:
+                chips.setdefault(row.cc, []).append(row.name)
+        several = " or ".join(f"{cc} ({', '.join(who)})" for cc, who in chips.items())
+        problem = f"--gpu {text[:60]!r} is not one chip: {several}"
+        raise InputError(problem, fix=names.ASK)
     if ccs[0] not in table.capabilities:
         what = f"{rows[0].name} is cc {ccs[0]}, which these matrices do not know"
         raise InputError(what, fix="give --cc, or add the row with ENVBUILD_MATRICES")
-    return replace(_card(ccs[0], rows), vgpu=is_vgpu(text.strip()))
+    slice = re.search(r"\bmig (\d+g\.\d+gb\S*)", text, re.ASCII | re.IGNORECASE)
+    mig = (slice[1],) if slice else None
+    return replace(_card(ccs[0], rows), vgpu=is_vgpu(text.strip()), mig=mig)
+
+
+def _of_pci(text: str, table: Table) -> Card:
+    """The card of a PCI id, which tells chips of one name apart.
+
+    Raises:
+        InputError: no die of these matrices has it.
+    """
+    from envbuild.matrix import names
+
+    die = names.die_of_pci(text)
+    if die is None:
+        what = f"--gpu {text!r} is no PCI id of these matrices"
+        raise InputError(what, fix="give --cc")
+    cc = known_cc(die.cc, "the GPU's cc", table)
+    rows = names.of_pci(text)
+    # A name that is several chips would not lead back to this one.
+    plain = tuple(row for row in rows if row.cc == cc)
+    return _card(cc, plain) if plain else Card(cc=cc)
 
 
 def _card(cc: str, rows: "tuple[Product, ...]") -> Card:

@@ -83,7 +83,7 @@ def choose(table: Table, target: Target) -> Choice | None:
     build = None
     mask = alive
     if target.torch is not None:
-        fitting = pairs(table, target, alive)
+        fitting = _better(table, target, pairs(table, target, alive))
         if not fitting:
             return None
         build, mask = _build(table, target, fitting)
@@ -95,12 +95,14 @@ def choose(table: Table, target: Target) -> Choice | None:
     index, late = _settle(table, target, chosen & table.of_cuda[newest])
     place = table.places[index]
     early = [_said(rule, table, one, place) for rule in rules.BEFORE for one in target.machines]
+    row = table.builds[build] if build is not None else None
+    for rule in rules.BETTER if row is not None else ():
+        early += [rule.judge(table, row, one) for one in target.machines]
     short: dict[str, Finding] = {}
     for finding in (*early, *late):
         if finding is not None:
             # What several machines fall short of is said once.
             short.setdefault(finding.id, finding)
-    row = table.builds[build] if build is not None else None
     return Choice(place, row, tuple(short.values()), alive)
 
 
@@ -121,6 +123,15 @@ def _settle(table: Table, target: Target, mask: int) -> tuple[int, list[Finding 
             said[i].append(_said(rule, table, target, table.places[i]))
         left = [i for i in left if said[i][-1] is None] or left
     return left[0], said[left[0]]
+
+
+def _better(table: Table, target: Target, fitting: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Drop the builds that a preference speaks against, while anything remains."""
+    for rule in rules.BETTER:
+        for one in target.machines:
+            mask = verdict(rule, table, one).mask
+            fitting = [pair for pair in fitting if mask >> pair[0] & 1] or fitting
+    return fitting
 
 
 def _build(table: Table, target: Target, fitting: list[tuple[int, int]]) -> tuple[int, int]:

@@ -65,12 +65,13 @@ def name(row: Branch) -> str:
 def maintained(table: Table, as_of: str, at_least: str) -> Branch | None:
     """The branch to recommend for a toolkit: long-term before production, then the oldest.
 
-    It must serve the toolkit's level where any maintained branch does, else the newest.
+    It must serve the toolkit's level where any maintained branch does, else the newest. A branch
+    whose end is not known is none that anybody promised to maintain.
     """
     alive = [
         b
         for b in table.matrices.branches
-        if b.cuda is not None and b.newest is not None and (b.ends is None or b.ends >= as_of[:7])
+        if b.cuda is not None and b.newest is not None and (b.ends or "") >= as_of[:7]
     ]
     fit = [b for b in alive if numbers(b.cuda or "0") >= numbers(at_least)]
     if not fit:

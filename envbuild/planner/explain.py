@@ -132,8 +132,11 @@ def _no_build(table: Table, target: Target, cuda: str, places: int) -> Finding |
     """Why no framework build can be beside these places."""
     wanted = target.torch.range if target.torch is not None else None
     if wanted is not None and not any(build.torch in wanted for build in table.builds):
-        newest = table.builds[0]
-        says = f"no torch {wanted.text.removeprefix('==')} in these matrices, up to {newest.torch}"
+        newest, oldest = table.builds[0], table.builds[-1]
+        says = (
+            f"no torch {wanted.text.removeprefix('==')} in these matrices, "
+            f"which hold {oldest.torch} to {newest.torch}"
+        )
         return error("torch-version", says, cite(newest, f"{newest.torch}-{newest.index}"))
     toolkit = table.toolkits[cuda]
     mine = 0

@@ -91,6 +91,8 @@ def lifetime(table: Table, target: Target, place: Place, cc: tuple[str, ...]) ->
     if os is not None and os.ends is not None and target.where == "image":
         ends.append((os.ends, f"the updates of {os.id}"))
     if not ends:
-        return Lifetime(why="no end is announced")
+        if place.os in table.oses or not isinstance(place.row, ImageTag):
+            return Lifetime(why="no end is announced")
+        return Lifetime(why=f"the end of {place.os} is not in the matrices")
     until, why = min(ends)
     return Lifetime(until=until, why=why)

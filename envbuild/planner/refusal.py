@@ -4,8 +4,9 @@ from envbuild.errors import NoPlanError
 from envbuild.planner import rules
 from envbuild.planner.conflict import conflict
 from envbuild.planner.explain import decided, hard, kind_of
-from envbuild.planner.rules.base import about, verdict, without_name
-from envbuild.planner.table import Table
+from envbuild.planner.ranges import Range
+from envbuild.planner.rules.base import about, error, verdict, without_name
+from envbuild.planner.table import Table, cite
 from envbuild.planner.target import Part, Target, parts, without
 from envbuild.planner.ways import ways
 from envbuild.values.codec import replace
@@ -43,6 +44,8 @@ def _says(core: tuple[Part, ...]) -> str:
 
 def deciding(table: Table, target: Target, core: tuple[Part, ...]) -> tuple[Finding, ...]:
     """What decided about the toolkits asked for; those with one reason share a finding."""
+    if target.cuda is not None and not any(p.release in target.cuda for p in table.places):
+        return (_no_such_cuda(table, target.cuda),)
     alone = without(target, tuple(p for p in parts(target) if p not in core))
     kind = kind_of(table, target)
     there = [c for c in table.toolkits if table.of_cuda.get(c, 0) & kind] or list(table.toolkits)
@@ -56,6 +59,13 @@ def deciding(table: Table, target: Target, core: tuple[Part, ...]) -> tuple[Find
             reason = finding.id, without_name(cuda, finding.says)
             found.setdefault(reason, []).append((cuda, finding))
     return tuple(_merged(same, asked) for same in found.values())
+
+
+def _no_such_cuda(table: Table, wanted: Range) -> Finding:
+    """A range outside the matrices says nothing about the card or the driver."""
+    first, last = table.served[0], table.served[-1]
+    says = f"no CUDA {wanted.text} in these matrices, which hold {first} to {last}"
+    return error("cuda-range", says, cite(table.toolkits[last], last))
 
 
 def _merged(same: list[tuple[str, Finding]], asked: list[str]) -> Finding:

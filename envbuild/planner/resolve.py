@@ -163,11 +163,14 @@ class _Resolver:
         return arch
 
     def _l4t(self, text: str | None, cards: tuple[Card, ...]) -> "JetsonRow":
-        """The L4T line asked for; without one, the newest that drives these parts."""
+        """The L4T line asked for; without one, the newest with these parts and the CUDA wished."""
         rows = sorted(self.table.jetson.values(), key=lambda r: numbers(r.l4t), reverse=True)
         if text is None:
             ccs = {c.cc for c in cards}
             fit = [r for r in rows if ccs <= set(r.cc)] or rows
+            if self.request.cuda is not None:
+                wanted = parse(self.request.cuda, "--cuda")
+                fit = [r for r in fit if r.cuda in wanted] or fit
             if not fit:
                 what = "these matrices have no Jetson rows"
                 raise InputError(what, fix="add them with ENVBUILD_MATRICES")

@@ -31,7 +31,7 @@ def as_request(target: Target) -> Request:
         base_os=request.base_os if target.on_host else target.base_os,
         arch=target.arch if target.arch != "x86_64" or arch or request.arch else None,
         platform=platform or ("linux" if asked == "linux" else None),
-        l4t=target.l4t if request.l4t is not None else None,
+        l4t=request.l4t if target.l4t is not None else None,
         glibc=target.glibc if seen or (target.on_host and request.glibc) else None,
         gcc=target.gcc if seen or (target.on_host and request.gcc) else None,
         where="host" if target.where == "host" else None,

@@ -13,6 +13,8 @@ from envbuild.values.request import Wish
 _PACKAGE = re.compile(r"([a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?)(\[[a-z0-9,-]{1,60}\])?", re.ASCII)
 _WINDOWS = re.compile(r"\d\d\.\d\.1(\d)\.(\d{2})(\d{2})", re.ASCII)
 _OLDEST = 300  # numbers of driver branches begin above, CUDA versions end far below
+_NEWEST = 999  # and have three digits
+_MUSL = ("alpine", "chimera", "postmarketos")  # systems without glibc
 
 
 def wanted(wishes: tuple[Wish, ...], table: Table) -> tuple[Wanted | None, tuple[Wanted, ...]]:
@@ -25,6 +27,8 @@ def wanted(wishes: tuple[Wish, ...], table: Table) -> tuple[Wanted | None, tuple
     others: list[Wanted] = []
     for wish in wishes:
         name = _package(wish.name, table)
+        if name == "python":
+            raise _python(wish, table)
         flag = "--torch" if name == "torch" else f"--with {name}"
         one = Wanted(name=name, range=parse(wish.range, flag) if wish.range else None)
         if name != "torch":
@@ -35,6 +39,20 @@ def wanted(wishes: tuple[Wish, ...], table: Table) -> tuple[Wanted | None, tuple
             what = f"torch is asked for twice: {torch} and {one}"
             raise InputError(what, fix="give one version of torch")
     return torch, tuple(dict.fromkeys(others))
+
+
+def _python(wish: Wish, table: Table) -> InputError:
+    """Python is no package: it comes with the base system."""
+    every = sorted(
+        (o for o in table.oses.values() if o.python), key=lambda o: numbers(o.python or "")
+    )
+    range = parse(wish.range, "--with python") if wish.range else None
+    fit = [o for o in every if range is None or o.python in range]
+    has = ", ".join(f"{o.id} ({o.python})" for o in fit or every)
+    what = f"--with python{wish.range}: Python is that of the base system, not a package"
+    return InputError(
+        what, why=f"{'it is in' if fit else 'no base has it'}: {has}", fix="give --base-os"
+    )
 
 
 def _package(text: str, table: Table) -> str:
@@ -82,6 +100,9 @@ def system(text: str, table: Table) -> str:
     ids |= {alias: o.id for o in table.oses.values() for alias in o.aliases}
     ids |= {tag.os: tag.os for tag in table.matrices.images}
     name = re.sub(r"[\s:_-]+", "", text.lower())
+    if name.startswith(_MUSL):
+        what = f"--base-os {text[:60]!r} has the C library musl, and CUDA is built for glibc"
+        raise InputError(what, fix="take a base with glibc, for example debian13 or ubuntu24.04")
     if name not in ids:
         unknown("--base-os", text, tuple(ids))
     return ids[name]
@@ -110,6 +131,9 @@ def driver(text: str, table: Table) -> str:
         what = f"{shown} is no driver version: nvidia-smi's CUDA version, perhaps"
         fix = "give the number behind `Driver Version`, for example 580.95.05, or its branch, 580"
         raise InputError(what, fix=fix)
+    if at[0] > _NEWEST:
+        what = f"{shown} is no driver version: a branch has three digits"
+        raise InputError(what, fix="write it as nvidia-smi shows it, 580.95.05, or the branch, 580")
     version = re.sub(r"^[rRvV]", "", text.strip())
     if len(at) > 1:
         return version

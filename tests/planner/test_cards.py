@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.planner.ask import ask, ids, why
+from tests.planner.ask import ask, ids, target, why
 
 
 def test_a_card_that_left_wsl_is_refused_there_and_one_that_is_unsupported_warns() -> None:
@@ -93,11 +93,51 @@ def test_what_an_l4t_holds_is_judged_too() -> None:
 
 def test_a_torch_version_that_no_row_knows_names_the_newest() -> None:
     says = [f.says for f in ask("6.1", packages="torch==99").findings]
-    assert any("no torch 99 in these matrices, up to 2.15.0" in text for text in says)
+    assert any(
+        "no torch 99 in these matrices, which hold 1.13.1 to 2.15.0" in text for text in says
+    )
 
 
 def test_a_card_older_than_these_matrices_hears_of_its_last_toolkit() -> None:
     assert "sm_30 ends with CUDA 10.2" in why(ask("3.0"), "11.8")
+
+
+@pytest.mark.parametrize(
+    ("id", "cc", "name"),
+    [
+        ("10de:1b06", "6.1", "GeForce GTX 1080 Ti"),
+        ("10DE:1D01", "6.1", None),  # GT 1030, a name of two chips
+        ("10de:0f02", "2.1", None),  # GT 730, a name of three
+    ],
+)
+def test_a_card_by_its_pci_id(id: str, cc: str, name: str | None) -> None:
+    (card,) = target(gpus=(id,)).cards
+    assert (card.cc, card.name) == (cc, name)
+
+
+def test_a_driver_of_the_first_branch_that_is_older_than_the_card() -> None:
+    old = ask(gpus=("RTX 5050 Laptop",), driver="570.133.07")
+    assert "driver-first" in ids(old, "warn")
+    assert "driver-first" not in ids(ask(gpus=("RTX 5050 Laptop",), driver="570.172.08"))
+    assert ask(gpus=("RTX 5050 Laptop",), driver="565.57.01").outcome == "refuse"
+
+
+@pytest.mark.parametrize(("cuda", "l4t"), [("12.6", "36.4"), ("11.4", "35"), (None, "39")])
+def test_without_an_l4t_the_one_with_the_toolkit_asked_for_is_assumed(
+    cuda: str | None, l4t: str
+) -> None:
+    plan = ask(gpus=("AGX Orin",), cuda=cuda)
+    assert any(f"planned for {l4t} " in f.says for f in plan.findings if f.id == "l4t-assumed")
+
+
+@pytest.mark.parametrize(
+    ("as_of", "driver"), [("2026-12-01", "595"), ("2027-06-01", "580"), ("2029-01-01", None)]
+)
+def test_no_driver_is_recommended_whose_end_is_past_or_unknown(
+    as_of: str, driver: str | None
+) -> None:
+    newest = ask("8.9", as_of=as_of).driver[0].recommended
+    assert (newest or "").partition(".")[0] == (driver or "")
 
 
 def test_ampere_cards_need_the_driver_that_first_had_them() -> None:

@@ -130,9 +130,9 @@ def test_a_fact_is_changed_and_a_wish_is_dropped() -> None:
         ),
         (
             "8.7",
-            {"cuda": "12.6", "where": "host", "features": "extension"},
+            {"cuda": "12.6", "l4t": "39", "where": "host", "features": "bf16"},
             "without --cuda 12.6",
-            "plan --cc 8.7 --feature extension --arch aarch64 --platform jetson --where host",
+            "plan --cc 8.7 --feature bf16 --arch aarch64 --platform jetson --l4t 39 --where host",
         ),
         (
             "6.0,8.0",
@@ -160,9 +160,40 @@ def test_without_an_image_the_machine_itself_is_a_way() -> None:
     assert step.argv[-2:] == ("--where", "host")
 
 
-def test_another_l4t_is_in_the_command_though_none_was_named() -> None:
-    steps = ask("8.7", cuda="12.6").findings[0].steps
+def test_another_l4t_is_in_the_command() -> None:
+    steps = ask("8.7", cuda="12.6", l4t="39.2").findings[0].steps
     assert any(step.argv[-2:] == ("--l4t", "36.4") for step in steps)
+    assert any(step.argv[-2:] == ("--l4t", "39.2") for step in steps)  # as it was written
+
+
+@pytest.mark.parametrize(
+    ("wish", "plain", "gives"),
+    [
+        ("cupy-cuda13x", "cupy", "CUDA 12.9"),
+        ("jax[cuda13]", "jax", "CUDA 12.9"),
+        ("torch==2.10.0+cu128", "torch==2.10.0", "torch 2.10.0 from cu126"),
+    ],
+)
+def test_a_wish_keeps_its_plain_form_where_that_is_enough(
+    wish: str, plain: str, gives: str
+) -> None:
+    step = ask("6.0", packages=wish).findings[0].steps[0]
+    assert step.why.startswith(f"with {plain} instead of {wish}")
+    assert gives in step.why
+    assert step.argv[-2:] == ("--with", plain)
+
+
+def test_where_the_plain_form_is_not_enough_the_version_goes() -> None:
+    step = ask("12.0", packages="torch==2.6.0+cu126").findings[0].steps[0]
+    assert step.why.startswith("without --torch 2.6.0+cu126: torch 2.15.0")
+
+
+@pytest.mark.parametrize("wanted", ["12.7", "11.2", "14", ">=14"])
+def test_a_toolkit_outside_the_matrices_is_called_that(wanted: str) -> None:
+    plan = ask("8.6", cuda=wanted)
+    assert [f.says for f in plan.findings[1:]] == [
+        f"no CUDA {wanted} in these matrices, which hold 11.7 to 13.5"
+    ]
 
 
 def test_a_driver_step_names_the_least_that_would_do() -> None:

@@ -68,6 +68,16 @@ def test_a_container_toolkit_with_a_published_hole(version: str | None, *, old: 
     assert "container-toolkit-old" not in ids(ask(host=here, where="host"))
 
 
+def test_a_slice_of_a_card_is_known_by_its_name() -> None:
+    assert "mig" in ids(ask(gpus=("NVIDIA A100-SXM4-80GB MIG 1g.10gb",)))
+    assert "mig" not in ids(ask(gpus=("NVIDIA A100-SXM4-80GB",)))
+
+
+def test_what_is_said_of_the_machine_does_not_change_an_image() -> None:
+    assert "not-of-image" in ids(ask("8.0", glibc="2.17"), "watch")
+    assert "not-of-image" not in ids(ask("8.0", glibc="2.35", gcc="11", where="host"))
+
+
 def test_a_name_that_lies_says_so() -> None:
     assert "name-note" in ids(ask(gpus=("Quadro M4000M",)), "info")
     assert "name-note" not in ids(ask(gpus=("GTX 1080 Ti",)))

@@ -25,6 +25,30 @@ def test_what_pip_gives_without_an_index_is_named_where_it_would_not_run() -> No
     assert "which needs driver 580.65.06" in old
 
 
+def test_a_torch_whose_own_cudnn_has_left_the_card_is_not_chosen() -> None:
+    plan = ask("3.7", packages="torch")
+    assert plan.torch is not None
+    assert (plan.torch.version, plan.torch.index) == ("2.3.1", "cu118")
+    assert not says("torch-cudnn", "3.7", packages="torch")
+    (text,) = says("torch-cudnn", "3.7", packages="torch==2.6.0")
+    assert "cuDNN 9.1.0.70, which has no code for cc 3.7" in text
+    assert "torch 2.3.1 from cu118 is the last whose cuDNN has it" in text
+    assert not says("torch-cudnn", "5.0", packages="torch")
+
+
+def test_a_jetson_hears_that_its_builds_are_the_vendors() -> None:
+    plan = ask(gpus=("Orin NX",), packages="torch==2.8.0")
+    assert plan.outcome == "refuse"
+    assert any("builds of their own" in f.says for f in plan.findings)
+
+
+def test_an_unknown_package_says_that_its_torch_is_not_judged() -> None:
+    (alone,) = says("package-unknown", "7.0", packages="vllm")
+    assert "add --with torch" in alone
+    (beside,) = says("package-unknown", "7.0", packages="vllm,torch")
+    assert "add --with torch" not in beside
+
+
 def test_a_build_for_the_cpu_alone_is_called_that() -> None:
     plan = ask("9.0", arch="aarch64", packages="torch==2.5.1")
     assert plan.outcome == "refuse"

@@ -47,6 +47,24 @@ def branch_ended(chosen: Chosen) -> Iterator[Finding]:
         yield note("driver-ended", "watch", says, cite(here, str(here.branch)))
 
 
+def first_driver(chosen: Chosen) -> Iterator[Finding]:
+    """The driver in hand is of the card's first branch, but older than the first known to fit."""
+    target = chosen.target
+    if target.driver is None or target.windows:
+        return
+    at = numbers(target.driver)
+    for card in target.cards:
+        row = chosen.table.capability(card.cc)
+        first = card.first_driver or row.first_driver
+        if first is None or at[0] != numbers(first)[0] or at >= numbers(first):
+            continue
+        says = (
+            f"driver {target.driver} is older than {first}, the first known to drive "
+            f"{card.name or row.arch} (cc {card.cc}): if no device is found, update to it or newer"
+        )
+        yield note("driver-first", "warn", says, cite(row, row.cc))
+
+
 def host_window(chosen: Chosen) -> Iterator[Finding]:
     """One image may serve cards that no single machine can hold together."""
     target = chosen.target

@@ -27,6 +27,18 @@ def glibc_unknown(chosen: Chosen) -> Iterator[Finding]:
             return
 
 
+def not_of_image(chosen: Chosen) -> Iterator[Finding]:
+    """What is said of this machine's C library or compiler does not change an image."""
+    request, place = chosen.target.request, chosen.choice.place
+    said = [f"--{name}" for name in ("glibc", "gcc") if getattr(request, name) is not None]
+    if said and not chosen.target.on_host:
+        says = (
+            f"{' and '.join(said)} count for --where host alone: "
+            f"an image has those of its base, {place.os}"
+        )
+        yield note("not-of-image", "watch", says, place.cite)
+
+
 def repository(chosen: Chosen) -> Iterator[Finding]:
     """What to install from a vendor's repository, and what never."""
     row, place = chosen.choice.place.row, chosen.choice.place

@@ -9,6 +9,7 @@ from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.packages import own_range, row_for
 from envbuild.planner.rules.torch import (
     COMPANIONS,
+    JETSONS,
     companion,
     covers,
     finished,
@@ -49,8 +50,13 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
                 yield note("torch-pair", "info", says, cite(pair, pair.torch))
                 continue
         if wanted.name not in chosen.table.packages:
-            says = f"{wanted.name} has no row in the matrices: installed as it is, not judged"
-            yield note("package-unknown", "warn", says, place.cite)
+            says = (
+                f"{wanted.name} has no row in the matrices: neither it nor what it pulls in is "
+                "judged"
+            )
+            if build is None:
+                says += "; if it is built on torch, add --with torch, so that its build fits too"
+            yield note("package-unknown", "warn", says, "matrices/packages")
             continue
         row = row_for(chosen.table, wanted, place.cuda, target.cc)
         if row is None:
@@ -145,9 +151,11 @@ def torch_last(chosen: Chosen) -> Iterator[Finding]:
     for row in chosen.capabilities:
         last = newest(table, build.arch, (row.cc,)) or build
         if numbers(last.torch) < numbers(latest):
+            later = (b for b in table.builds if b.arch == build.arch and covers(table, b, row))
+            whole = ", in its cuDNN too" if next(later, last) is not last else ""
             says = (
                 f"torch {last.torch} from {last.index} is the last with code for {row.arch} "
-                f"(cc {row.cc}): {latest} has none"
+                f"(cc {row.cc}){whole}: {latest} has none"
             )
             yield note("torch-last", "watch", says, cite(last, key(last)))
 
@@ -198,6 +206,6 @@ def torch_newest(chosen: Chosen) -> Iterator[Finding]:
     row = chosen.capabilities[0] if chosen.capabilities else None
     if row is not None:
         says = f"no build of torch in these matrices has code for {', '.join(chosen.cc)}"
-        own = ": Jetsons have builds of their own" if row.tegra else ""
+        own = f": {JETSONS}" if row.tegra else ""
         beside = f" on {target.arch}" if target.arch != "x86_64" and not own else ""
         yield note("torch-none", "info", f"{says}{beside}{own}", cite(row, row.cc))

@@ -51,6 +51,9 @@ BUILDS = (
 )
 """The same for framework builds."""
 
+BETTER = (torch.torch_cudnn,)
+"""Preferences among framework builds; they outrank a newer one."""
+
 BEFORE = (
     driver.jit_on_driver,
     wishes.source_asked_for,

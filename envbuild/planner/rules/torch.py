@@ -11,6 +11,8 @@ from envbuild.planner.table import Place, Table, cite, remember
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
 
+JETSONS = "Jetsons have builds of their own, from NVIDIA"
+
 
 def key(build: TorchBuild) -> str:
     """How findings name the row."""
@@ -56,6 +58,8 @@ def torch_code(table: Table, build: TorchBuild, target: Target) -> Finding | Non
                 f"torch {build.torch} from {build.index} (CUDA {build.cuda}) "
                 f"has no code for cc {cc} (sm_{row.target}), only {has}"
             )
+            if row.tegra and newest(table, build.arch, (cc,)) is None:
+                says = f"no build of torch here has code for cc {cc} (sm_{row.target}): {JETSONS}"
             why = f"a build from source, or {_instead(table, row, build.arch)}"
             return error("torch-code", says, cite(build, key(build)), why)
     return None
@@ -92,17 +96,46 @@ def torch_jit(table: Table, build: TorchBuild, target: Target) -> Finding | None
     return None
 
 
+@rule("build", each="cc")
+def torch_cudnn(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """Preferred: a wheel whose own cuDNN still has code for each card."""
+    for cc in target.cc:
+        row = table.capability(cc)
+        if not left_by_cudnn(table, build, row):
+            continue
+        says = (
+            f"torch {build.torch} from {build.index} brings cuDNN {build.cudnn}, "
+            f"which has no code for cc {cc}: convolutions fail"
+        )
+        last = newest(table, build.arch, (cc,))
+        if last is not None and not left_by_cudnn(table, last, row):
+            says += f"; torch {last.torch} from {last.index} is the last whose cuDNN has it"
+        source = cite(build, key(build))
+        return Finding(id="torch-cudnn", severity="warn", says=says, source=source)
+    return None
+
+
+def left_by_cudnn(table: Table, build: TorchBuild, row: Capability) -> bool:
+    """The cuDNN that the wheel pins has left this card."""
+    return build.cudnn is not None and any(
+        numbers(build.cudnn) >= numbers(floor.cudnn_from)
+        and numbers(row.cc) < numbers(floor.cc_min)
+        for floor in table.matrices.cudnn
+    )
+
+
 def newest(table: Table, arch: str | None, cc: tuple[str, ...]) -> TorchBuild | None:
-    """The newest build with code for all of these cards."""
+    """The newest build with code for all of these cards, if there is one in its cuDNN too."""
     key = ("newest", arch, cc)
     if key not in table.memo:
         capabilities = [table.capabilities[one] for one in cc if one in table.capabilities]
-        able = (
+        able = [
             build
             for build in table.builds
             if build.arch == arch and all(covers(table, build, row) for row in capabilities)
-        )
-        remember(table, key, next(able, None))
+        ]
+        whole = (b for b in able if not any(left_by_cudnn(table, b, row) for row in capabilities))
+        remember(table, key, next(whole, able[0] if able else None))
     found = table.memo[key]
     return found if isinstance(found, TorchBuild) else None
 
