@@ -237,9 +237,7 @@ def test_no_line_is_longer_than_a_wide_screen(capfd: Cap) -> None:
     out = ""
     for args in (["--cc", "all"], ["--cc", "3.5,6.1,8.6", "--explain"], ["--cc", "6.1,12.0"]):
         run(["plan", *args])
-        out = capfd.readouterr().out
-        assert max(map(len, out.splitlines())) <= 200
-    assert "TORCH_CUDA_ARCH_LIST=6.1;12.0+PTX" in out
+        assert max(map(len, capfd.readouterr().out.splitlines())) <= 200
 
 
 def test_a_card_without_any_way_out_says_where_to_look(capfd: Cap) -> None:
