@@ -234,7 +234,6 @@ def test_the_next_command_names_the_recorded_host(capfd: Cap) -> None:
 
 
 def test_no_line_is_longer_than_a_wide_screen(capfd: Cap) -> None:
-    out = ""
     for args in (["--cc", "all"], ["--cc", "3.5,6.1,8.6", "--explain"], ["--cc", "6.1,12.0"]):
         run(["plan", *args])
         assert max(map(len, capfd.readouterr().out.splitlines())) <= 200
