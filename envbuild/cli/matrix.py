@@ -119,13 +119,13 @@ def update(
     from envbuild.matrix.vendor.update import update as run
 
     found = run(_words(only), Path(work), net.net(), show.note)
-    if output.json:
-        show.json(found)
-    if out == "-":
-        show.result(text(found))
-    else:
+    if out != "-":
         files.write(out, text(found).encode())
         show.note(f"{len(found.rows)} new rows in {out}, {len(found.skipped)} releases left out")
+    if output.json:
+        show.json(found)
+    elif out == "-":
+        show.result(text(found))
     return 0
 
 
@@ -141,4 +141,5 @@ def _form(found: "Report", path: str) -> bytes:
 
 
 def _words(values: list[str] | None) -> tuple[str, ...]:
-    return tuple(word.strip() for value in values or () for word in value.split(",") if word)
+    """The words of ``--only``; an empty one stays, and is refused as not known."""
+    return tuple(word.strip() for value in values or () for word in value.split(","))

@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from envbuild.errors import MachineError
 from envbuild.io import files, pip
-from envbuild.io.net import Net
+from envbuild.io.net import Net, without_login
 from envbuild.lock import index
 from envbuild.matrix.vendor.archive import Archive
 from envbuild.matrix.vendor.model import Unreachable, VendorFile
@@ -77,6 +77,17 @@ class Index:
             found = sorted((e for e in listed if e), key=lambda e: (e.version, e.file.file))
             self._pages[project] = tuple(found)
         return self._pages[project]
+
+    def check(self) -> None:
+        """An address that is no index has nothing of anything: that is no verdict on a row.
+
+        Raises:
+            MachineError: projects were asked for, and there is no wheel of any of them.
+        """
+        if self._pages and not any(self._pages.values()):
+            what = f"{without_login(self.url)} lists no wheel of {', '.join(sorted(self._pages))}"
+            fix = "check that --index-url leads to a package index, not to a login page"
+            raise MachineError(what, fix=fix)
 
     def _page(self, project: str) -> tuple[index.IndexFile, ...]:
         kept = self._work / f"index-{project}.json"

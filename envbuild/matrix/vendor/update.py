@@ -66,6 +66,7 @@ def update(
                 row, parts = found
                 rows.append((measurer.table, row))
                 sources |= {source.id: source for source in map(_source, parts)}
+        index.check()
     return Proposal(rows=tuple(rows), sources=tuple(sources.values()), skipped=tuple(skipped))
 
 

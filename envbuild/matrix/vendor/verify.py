@@ -46,6 +46,7 @@ def verify(
         index = Index(work, net, say)
         store = Store(work, net, index.archive, say)
         judged, parts = measure(rows, Bench(index, store), say)
+        index.check()
         files = {part.file.file: part.file for part in parts if store.kept(part)}
         return report(matrices, judged, files.values(), store.failed)
 

@@ -227,6 +227,22 @@ def test_an_index_that_does_not_answer_is_exit_4(tmp_path: Path) -> None:
     assert "127.0.0.1:9 does not answer" in done.stderr
 
 
+@pytest.mark.parametrize("words", [("verify",), ("update",)])
+@pytest.mark.parametrize("page", [None, b"<html><a href='/login'>log in</a></html>"])
+def test_an_address_that_is_no_index_is_exit_4(
+    words: tuple[str, ...], page: bytes | None, server: Server, tmp_path: Path
+) -> None:
+    if page is not None:
+        for part in ("nvcc", "nvcc-cu10", "nvcc-cu11", "nvcc-cu12", "crt"):
+            server.put(f"/simple/nvidia-cuda-{part}/", page, "text/html")
+    done = run(server, tmp_path, *words)
+    assert done.returncode == 4
+    assert "/simple lists no wheel of " in done.stderr
+    assert "not to a login page" in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "matrix-update.yaml").exists()
+
+
 def test_a_ptxas_that_does_not_run_is_no_agreement(server: Server, tmp_path: Path) -> None:
     both = wheels(tmp_path, "99.1.5")
     name, _ = both[0]
@@ -268,6 +284,8 @@ def test_a_release_that_cannot_be_measured_is_left_out_by_name(
     done = run(server, tmp_path, "update", "-o", "-")
     assert done.returncode == 0
     assert "# left out: toolkits/99.2: its ptxas does not run" in done.stdout
+    both = run(server, tmp_path, "update", "--json", "-o", "-")
+    assert json.loads(both.stdout)["skipped"][0]["key"] == "99.2"
 
 
 @pytest.mark.parametrize(
@@ -275,6 +293,7 @@ def test_a_release_that_cannot_be_measured_is_left_out_by_name(
     [
         (("verify", "--only", "tolkits"), 2, "did you mean toolkits?"),
         (("verify", "--only", "§"), 2, "one of "),
+        (("verify", "--only", ","), 2, "--only '' is not known"),
         (("update", "--only", "nothing"), 2, "'nothing' is not known"),
         (("verify", "--index-url", "nowhere"), 2, "--index-url"),
         (("verify", "--ca-cert", "/nowhere.pem"), 2, "--ca-cert"),
@@ -287,6 +306,7 @@ def test_a_release_that_cannot_be_measured_is_left_out_by_name(
 def test_nonsense(
     words: tuple[str, ...], code: int, says: str, server: Server, tmp_path: Path
 ) -> None:
+    offer(server, tmp_path, "99.1.5")
     done = subprocess.run(
         [sys.executable, "-m", "envbuild", "matrix", words[0],
          *(() if words == ("frobnicate",) else argv(server, tmp_path)[4:]), *words[1:]],
