@@ -28,8 +28,8 @@ def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverN
         branch = drivers.maintained(table, target.as_of, place.cuda)
         return DriverNeed(cc=cc, min=least, recommended=branch.newest if branch else None)
     row = table.capability(cc)
-    if target.platform.startswith("jetson"):
-        return DriverNeed(cc=cc)
+    if row.tegra or target.platform.startswith("jetson"):
+        return DriverNeed(cc=cc)  # its driver is part of its L4T
     cards = [card for card in target.cards if card.cc == cc]
     firsts = [card.first_driver or row.first_driver for card in cards]
     # A cc by itself stands for any card of it: the first of them sets the floor.

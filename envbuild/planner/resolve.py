@@ -195,9 +195,9 @@ class _Resolver:
             # The driver is part of L4T: its level is a row, its version says nothing.
             return None, self.table.jetson[l4t or ""].cuda, None
         if self.request.driver is not None:
-            version = words.driver(self.request.driver, self.table)
-            self._note("driver", version, "flag")
             windows = platform == "wsl2"
+            version = words.driver(self.request.driver, self.table, windows=windows)
+            self._note("driver", version, "flag")
             return version, drivers.level(self.table, version, windows=windows), None
         if here is None or here.version is None:
             return None, None, None

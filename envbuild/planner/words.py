@@ -108,17 +108,17 @@ def system(text: str, table: Table) -> str:
     return ids[name]
 
 
-def driver(text: str, table: Table) -> str:
-    """``580``, ``R580`` and ``580.95.05`` as a version; a branch is its newest release.
+def driver(text: str, table: Table, *, windows: bool = False) -> str:
+    """``580``, ``R580`` and ``580.95.05`` as a version; a branch is its newest release on Linux.
 
     Raises:
         InputError: no driver's version; says so of the CUDA version that stands beside it.
     """
     shown = f"--driver {text[:60]!r}"
-    if windows := _WINDOWS.fullmatch(text.strip()):
+    if shown_as := _WINDOWS.fullmatch(text.strip()):
         what = f"{shown} is the count of Windows' device manager"
         raise InputError(
-            what, fix=f"write it as nvidia-smi does: {''.join(windows.groups()[:2])}.{windows[3]}"
+            what, fix=f"write it as nvidia-smi does: {''.join(shown_as.groups()[:2])}.{shown_as[3]}"
         )
     try:
         at = numbers(re.sub(r"^[rR](?=\d)", "", text.strip()))
@@ -135,7 +135,7 @@ def driver(text: str, table: Table) -> str:
         what = f"{shown} is no driver version: a branch has three digits"
         raise InputError(what, fix="write it as nvidia-smi shows it, 580.95.05, or the branch, 580")
     version = re.sub(r"^[rRvV]", "", text.strip())
-    if len(at) > 1:
+    if len(at) > 1 or windows:
         return version
     branch = drivers.branch(table, at[0])
     return branch.newest if branch is not None and branch.newest else version

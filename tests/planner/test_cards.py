@@ -140,6 +140,22 @@ def test_no_driver_is_recommended_whose_end_is_past_or_unknown(
     assert (newest or "").partition(".")[0] == (driver or "")
 
 
+def test_a_branch_of_windows_drivers_is_no_linux_release() -> None:
+    assert target("8.9", driver="535", platform="wsl2").driver == "535"
+    assert target("8.9", driver="535").driver == "535.309.01"
+
+
+def test_a_jetsons_part_among_all_targets_has_no_driver_to_install() -> None:
+    needs = {need.cc: need for need in ask("all", cuda="12.8").driver}
+    assert needs["8.7"].min is None
+    assert needs["8.6"].min is not None
+
+
+@pytest.mark.parametrize(("as_of", "said"), [("2025-01-01", True), ("2026-12-01", False)])
+def test_a_date_before_the_matrices_leaves_nothing_out(as_of: str, *, said: bool) -> None:
+    assert ("as-of-past" in ids(ask("8.9", as_of=as_of), "watch")) is said
+
+
 def test_ampere_cards_need_the_driver_that_first_had_them() -> None:
     assert ask("8.6", cuda="11.8").driver[0].min == "455"
     assert ask("8.6", cuda="11.8", driver="450.80.02").outcome == "refuse"

@@ -8,6 +8,7 @@ __all__ = ["NOTES", "Chosen", "notes"]
 
 NOTES = (
     toolkit.no_cc,
+    toolkit.earlier_date,
     toolkit.why_this,
     toolkit.source_taken,
     toolkit.wheels_without_nvcc,

@@ -26,6 +26,17 @@ def no_cc(chosen: Chosen) -> Iterator[Finding]:
         yield note("no-cc", "warn", says, chosen.choice.place.cite, "give --cc or --gpu")
 
 
+def earlier_date(chosen: Chosen) -> Iterator[Finding]:
+    """The rows hold when things end, not when each began."""
+    as_of, made = chosen.target.as_of, chosen.table.matrices.date
+    if as_of[:7] < made[:7]:
+        says = (
+            f"--as-of {as_of} judges what was maintained then: "
+            "releases after that date are not left out"
+        )
+        yield note("as-of-past", "watch", says, chosen.choice.place.cite)
+
+
 def why_this(chosen: Chosen) -> Iterator[Finding]:
     """The chosen toolkit: whose code it makes, whether a newer one could, where it is."""
     place, table = chosen.choice.place, chosen.table

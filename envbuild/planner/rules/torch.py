@@ -42,8 +42,8 @@ def torch_arch(table: Table, build: TorchBuild, target: Target) -> Finding | Non
     for row in table.matrices.torch:
         if (row.torch, row.arch, row.cuda) == (build.torch, target.arch, None):
             says = (
-                f"torch {row.torch} from {row.index} for {target.arch} is a build for the CPU alone, "
-                "and none with CUDA is in these matrices"
+                f"torch {row.torch} from {row.index} for {target.arch} is a build for the CPU "
+                "alone, and none with CUDA is in these matrices"
             )
             return error("torch-arch", says, cite(row, key(row)))
     says = f"torch {build.torch} from {build.index} is built for {build.arch} alone"
