@@ -61,7 +61,8 @@ def _lock(plan: "Plan", source: str | None, given: str | None) -> "Lock":
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         what = f"there is no {places[-1]}"
-        raise InputError(what, fix="envbuild lock makes it; --no-lock renders without")
+        without = "" if plan.layout.archive is not None else "; --no-lock renders without"
+        raise InputError(what, fix=f"envbuild lock makes it{without}")
     made = load(Lock, files.read(path), str(path))
     make.check(made, plan, str(path))
     return made

@@ -32,11 +32,14 @@ def make(plan: Plan, lock: Lock, root: Path, net: Net, say: Callable[[str], None
     Raises:
         InputError: they are not for this machine, or the plan does not say where they are.
         StaleError: one does not have its locked hash, or is refused.
-        MachineError: no room, no network, no right to write.
+        MachineError: no room, no network, no right to write, or no program for what was packed.
     """
     if lock.platform != native.platform_name() or plan.layout.archive is None:
         what = f"the lock is for {lock.platform}, and this machine is {native.platform_name()}"
         raise InputError(what, fix="make the lock on this machine: envbuild lock")
+    if any(part.path.endswith(".conda") for part in lock.parts) and shutil.which("zstd") is None:
+        what = "conda packages are unpacked by the program zstd, which is not here"
+        raise MachineError(what, fix="install the package zstd")
     url = archive.mirrored(archive.address(plan.layout.archive), net.toolkit_mirror)
     final = root / prefix.key(lock.parts)
     try:

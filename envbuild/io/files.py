@@ -9,6 +9,9 @@ from pathlib import Path
 
 from envbuild.errors import InputError, MachineError
 
+#: Bytes; nothing that is read whole is longer.
+LARGEST = 64 << 20
+
 
 def write(path: str | os.PathLike[str], data: bytes, *, executable: bool = False) -> None:
     """Write a whole file or nothing: a temporary name beside it, fsync, rename.
@@ -50,21 +53,31 @@ def _umask() -> int:
     return mask
 
 
-def read(path: str | os.PathLike[str]) -> bytes:
+def read(path: str | os.PathLike[str], most: int = LARGEST) -> bytes:
     """The bytes of a file the user named; ``-`` is standard input.
 
+    Args:
+        path: the file, which may be a device or a pipe without end.
+        most: bytes; a longer file is refused.
+
     Raises:
-        InputError: it is not there or cannot be read.
+        InputError: it is not there, cannot be read, or is too long.
     """
     import sys
 
-    if str(path) == "-":
-        return sys.stdin.buffer.read()
     try:
-        return Path(path).read_bytes()
+        if str(path) == "-":
+            data = sys.stdin.buffer.read(most + 1)
+        else:
+            with Path(path).open("rb") as f:
+                data = f.read(most + 1)
     except OSError as e:
         what = f"{path} cannot be read: {e.strerror or e}"
         raise InputError(what, fix="check the path") from e
+    if len(data) > most:
+        what = f"{path} is too long: at most {most} bytes are read"
+        raise InputError(what, fix="check the path; keep what is asked for, and nothing else")
+    return data
 
 
 @contextlib.contextmanager

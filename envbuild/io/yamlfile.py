@@ -103,10 +103,7 @@ def load(path: str, *, most: int = 64 * 1024) -> YamlFile:
 
 
 def _text(path: str, most: int) -> str:
-    data = files.read(path)
-    if len(data) > most:
-        what = f"{path} holds {len(data)} bytes, and at most {most} are read"
-        raise InputError(what, fix="keep what is asked for, and nothing else")
+    data = files.read(path, most)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as e:

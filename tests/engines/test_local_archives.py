@@ -1,5 +1,6 @@
 """The local engine makes a toolkit folder of redist archives and conda packages, without root."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -95,6 +96,15 @@ def test_other_bytes_are_refused_and_leave_no_prefix(desk: Desk) -> None:
     assert archive.name not in kept
     assert not any(name.startswith(".") for name in kept)
     assert list(desk.engine.root.glob("*/cuda")) == []
+
+
+@pytest.mark.parametrize("desk", ["conda"], indirect=True)
+def test_without_zstd_nothing_is_fetched(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    which = shutil.which
+    monkeypatch.setattr("shutil.which", lambda name: None if name == "zstd" else which(name))
+    with pytest.raises(MachineError, match="the program zstd, which is not here"):
+        desk.build()
+    assert not any(line.startswith("fetch") for line in desk.said)
 
 
 def test_what_came_is_kept_for_the_next_run(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Devices and pipes are written to, never replaced."""
+"""Devices and pipes are written to, never replaced, and not read without end."""
 
 import os
 import stat
@@ -26,3 +26,17 @@ def test_a_pipe_gets_the_bytes_and_stays_a_pipe(tmp_path: Path) -> None:
 def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder"):
         files.write(tmp_path, b"text")
+
+
+def test_a_file_without_end_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^/dev/zero is too long: at most 67108864"):
+        files.read("/dev/zero")
+    assert files.read("/dev/null") == b""
+
+
+def test_a_file_may_be_as_long_as_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    assert files.read(path, 5) == b"12345"
+    with pytest.raises(InputError, match="at most 4 bytes"):
+        files.read(path, 4)

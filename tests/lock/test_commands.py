@@ -87,6 +87,11 @@ def test_render_without_a_lock_must_be_wanted(
     assert app.run(["render", "plan.json", "-o", "out"]) == 2
     assert "--no-lock" in capsys.readouterr().err
     assert app.run(["render", "plan.json", "-o", "out", "--no-lock"]) == 0
+    (desk / "plan.json").write_bytes(dump(plans.REDIST))
+    assert app.run(["render", "plan.json", "-o", "other"]) == 2
+    assert "do    envbuild lock makes it\n" in capsys.readouterr().err
+    assert app.run(["render", "plan.json", "-o", "other", "--no-lock"]) == 2
+    assert "from a lock alone" in capsys.readouterr().err
 
 
 def test_render_keeps_a_strangers_folder(desk: Path) -> None:
