@@ -181,7 +181,9 @@ def _pin(range: Range, version: str | None) -> str:
 
 def _compiles_at_run_time(table: Table, target: Target) -> bool:
     return any(
-        row.needs_jit for wanted in target.packages for row in table.packages.get(wanted.name, ())
+        row.needs_jit or row.compiles
+        for wanted in target.packages
+        for row in table.packages.get(wanted.name, ())
     )
 
 

@@ -42,6 +42,14 @@ def test_a_jetson_hears_that_its_builds_are_the_vendors() -> None:
     assert any("builds of their own" in f.says for f in plan.findings)
 
 
+def test_cupy_makes_finished_code_and_numba_ptx() -> None:
+    above = {"driver": "535.183.01", "cuda": "12.6", "flavour": "devel"}
+    cupy = ask("8.6", packages="cupy", **above)
+    assert cupy.outcome != "refuse"
+    assert any(p.startswith("cuda-toolkit[nvrtc") for p in cupy.packages)
+    assert ask("8.6", packages="numba", **above).outcome == "refuse"
+
+
 def test_an_unknown_package_says_that_its_torch_is_not_judged() -> None:
     (alone,) = says("package-unknown", "7.0", packages="vllm")
     assert "add --with torch" in alone

@@ -70,6 +70,7 @@ def package(text: str, cc: str) -> Iterator[Line]:
                 f"cc {r.cc_min or 'any'} to {r.cc_max or 'newest'}",
                 f"CUDA {r.cuda_min or r.cuda_major} to {r.cuda_max or 'newest'}",
                 "emits PTX for the driver's JIT" if r.needs_jit else "",
+                "compiles for the card at run time" if r.compiles else "",
                 "calls a C compiler" if r.needs_compiler else "",
                 "brings a cuDNN" if r.cudnn else "",
                 f"Python {' '.join(r.pythons)}" if r.pythons else "",

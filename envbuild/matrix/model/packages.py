@@ -57,6 +57,7 @@ class PackageRule(Row):
         cuda_min, cuda_max: toolkits it serves (prefix comparison).
         version_min, version_max: first and last version under this requirement, None = open.
         needs_jit: it emits PTX that the driver must compile.
+        compiles: it compiles for the card at run time, to finished code: NVRTC and headers, no JIT.
         needs_compiler: it calls a C compiler at run time.
         pythons: interpreters that ``version`` has wheels for, where known.
         glibc: oldest C library that those wheels run on, as for torch.
@@ -75,6 +76,7 @@ class PackageRule(Row):
     cuda_min: str | None = None
     cuda_max: str | None = None
     needs_jit: bool = False
+    compiles: bool = False
     needs_compiler: bool = False
     pythons: tuple[str, ...] = ()
     glibc: str | None = None
