@@ -24,9 +24,13 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 @pytest.fixture
 def cuobjdump(tmp_path: Path) -> Path:
     net = Net()
-    file = Index(tmp_path, net).one("nvidia-cuda-cuobjdump", "13.5.37")
+    index = Index(tmp_path, net)
+    file = index.one("nvidia-cuda-cuobjdump", "13.5.37")
     program = tmp_path / "cuobjdump"
-    with Store(tmp_path, net).fetched(file) as path, zipfile.ZipFile(path) as archive:
+    with (
+        Store(tmp_path, net, index.archive).fetched(file) as path,
+        zipfile.ZipFile(path) as archive,
+    ):
         member = next(name for name in archive.namelist() if name.endswith("bin/cuobjdump"))
         program.write_bytes(archive.read(member))
     program.chmod(stat.S_IRWXU)
@@ -41,9 +45,10 @@ def listed(program: Path, flag: str, library: Path) -> set[str]:
 
 def test_a_framework_as_the_vendors_tool_lists_it(cuobjdump: Path, tmp_path: Path) -> None:
     net = Net()
-    file = Index(tmp_path, net).one("cupy-cuda13x", "14.2.0")
+    index = Index(tmp_path, net)
+    file = index.one("cupy-cuda13x", "14.2.0")
     seen = 0
-    with Store(tmp_path, net).fetched(file) as path:
+    with Store(tmp_path, net, index.archive).fetched(file) as path:
         for library in wheel.read(path).libraries:
             if not library.fatbins:
                 continue

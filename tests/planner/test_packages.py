@@ -43,7 +43,7 @@ def test_a_jetson_hears_that_its_builds_are_the_vendors() -> None:
 
 
 def test_cupy_makes_finished_code_and_numba_ptx() -> None:
-    above = {"driver": "535.183.01", "cuda": "12.6", "flavour": "devel"}
+    above: dict[str, Any] = {"driver": "535.183.01", "cuda": "12.6", "flavour": "devel"}
     cupy = ask("8.6", packages="cupy", **above)
     assert cupy.outcome != "refuse"
     assert any(p.startswith("cuda-toolkit[nvrtc") for p in cupy.packages)
