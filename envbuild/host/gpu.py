@@ -28,7 +28,13 @@ def probe(look: Look, board: Jetson | None) -> Found[tuple[tuple[Gpu, ...], Driv
         gpus = tuple(_normal(gpu) for gpu in answer.gpus)
         if own and len(gpus) == 1:
             gpus = (replace(gpus[0], cc=gpus[0].cc or own.cc),)
-        probes += _not_driven(gpus, cards, driver)
+        left = _not_driven(gpus, cards)
+        named = driver.version if driver and driver.version else "in use"
+        probes += tuple(
+            Probe(name="pci", ok=False, says=f"{c.bus} ({c.id}) is not driven by driver {named}")
+            for c in left
+        )
+        gpus += tuple(map(_on_bus, left))
     elif own:
         gpus = (own,)
     else:
@@ -99,9 +105,7 @@ def _no_driver(cards: tuple[pci.Card, ...], driver: Driver | None) -> tuple[Prob
     return (Probe(name="driver", ok=False, says=text),)
 
 
-def _not_driven(
-    gpus: tuple[Gpu, ...], cards: tuple[pci.Card, ...], driver: Driver | None
-) -> tuple[Probe, ...]:
+def _not_driven(gpus: tuple[Gpu, ...], cards: tuple[pci.Card, ...]) -> tuple[pci.Card, ...]:
     """Cards on the bus that the driver does not show: too old for it, or the wrong module.
 
     Only the kernel's own verdict counts: in a container the bus shows cards that were not given.
@@ -109,9 +113,4 @@ def _not_driven(
     seen = {gpu.pci_bus for gpu in gpus}
     if not seen - {None}:
         return ()
-    named = driver.version if driver and driver.version else "in use"
-    return tuple(
-        Probe(name="pci", ok=False, says=f"{c.bus} ({c.id}) is not driven by driver {named}")
-        for c in cards
-        if pci.normal(c.bus) not in seen and c.driver != "nvidia"
-    )
+    return tuple(c for c in cards if pci.normal(c.bus) not in seen and c.driver != "nvidia")

@@ -32,7 +32,9 @@ def test_table_of_a_stored_host() -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0].startswith("gpu       NVIDIA GeForce RTX 5090, cc 12.0, 32607 MiB")
-    assert lines[1] == "driver    580.95.05, up to CUDA 13.0, open kernel module, from nvml"
+    card = "NVIDIA GeForce GTX 1080 Ti, cc 6.1, 0000:02:00.0 (10de:1b06), from pci"
+    assert lines[1] == f"gpu       {card}"
+    assert lines[2] == "driver    580.95.05, up to CUDA 13.0, open kernel module, from nvml"
     assert "failed    pci: 0000:02:00.0 (10de:1b06) is not driven by driver 580.95.05" in lines
 
 

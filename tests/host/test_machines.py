@@ -111,7 +111,8 @@ def test_new_words_of_r610() -> None:
 
 def test_card_that_the_driver_does_not_drive_is_said() -> None:
     host = stored("rtx5090-gtx1080ti-open")
-    assert [g.cc for g in host.gpus] == ["12.0"]
+    assert [(g.cc, g.source) for g in host.gpus] == [("12.0", "nvml"), ("6.1", "pci")]
+    assert host.gpus[1].pci_bus == "0000:02:00.0"
     failed = [p.says for p in host.probes if not p.ok]
     assert failed == ["0000:02:00.0 (10de:1b06) is not driven by driver 580.95.05"]
 

@@ -48,9 +48,17 @@ def test_the_probe_of_this_test_sees_a_heavy_import(tmp_path: Path) -> None:
     assert "jinja2" in done.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("argv", [["plan", "--cc", "12.0", "--platform", "wsl2"], ["detect"]])
-def test_what_a_windows_user_runs_needs_no_unix_module(argv: list[str]) -> None:
-    done = run(argv, *UNIX)
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["plan", "--cc", "12.0", "--platform", "wsl2"],
+        ["detect"],
+        ["init", "--cc", "12.0", "-o", "FOLDER/envbuild.yaml"],
+        ["matrix", "show", "--cc", "12.0"],
+    ],
+)
+def test_what_a_windows_user_runs_needs_no_unix_module(argv: list[str], tmp_path: Path) -> None:
+    done = run([word.replace("FOLDER", str(tmp_path)) for word in argv], *UNIX)
     assert done.returncode == 0, done.stderr
     assert "blocked" not in done.stderr
 
