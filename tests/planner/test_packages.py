@@ -50,6 +50,13 @@ def test_cupy_makes_finished_code_and_numba_ptx() -> None:
     assert ask("8.6", packages="numba", **above).outcome == "refuse"
 
 
+def test_a_card_between_those_that_the_wheels_hold_is_not_served() -> None:
+    assert ask("8.6", packages="jax[cuda12]", cuda="12.6").outcome != "refuse"
+    orin = ask("8.7", packages="jax[cuda12]", cuda="12.6")
+    assert orin.outcome == "refuse"
+    assert any("has no code for cc 8.7" in f.says for f in orin.findings)
+
+
 def test_an_unknown_package_says_that_its_torch_is_not_judged() -> None:
     (alone,) = says("package-unknown", "7.0", packages="vllm")
     assert "add --with torch" in alone

@@ -69,6 +69,8 @@ def _against(row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted) -
             return f"{row.requirement} serves cc {row.cc_min} and newer, not {one}"
         if row.cc_max and numbers(one) > numbers(row.cc_max):
             return f"{row.requirement} ends at cc {row.cc_max}, below {one}"
+        if one in row.cc_not:
+            return f"{row.requirement} has no code for cc {one}"
     range = own_range(row, wanted)
     if range is not None and not _may_be(row, range):
         return f"{row.requirement} cannot be {range.text}"
