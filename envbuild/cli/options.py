@@ -120,17 +120,9 @@ IndexUrl = Annotated[
 Offline = Annotated[bool, typer.Option("--offline", help="Fetch nothing.")]
 
 
-class PullFlags(Value):
-    """How an image is fetched; never stored anywhere."""
+class ReachFlags(Value):
+    """What every fetch may need; never stored anywhere."""
 
-    registry_mirror: Annotated[
-        Text,
-        typer.Option(
-            "--registry-mirror",
-            help="host[:port] that serves docker.io's images.",
-            envvar="ENVBUILD_REGISTRY_MIRROR",
-        ),
-    ] = None
     ca_cert: CaCert = None
     offline: Offline = False
 
@@ -143,8 +135,21 @@ class PullFlags(Value):
         return checked(Net(**fields(self)))
 
 
+class PullFlags(ReachFlags):
+    """How an image is fetched."""
+
+    registry_mirror: Annotated[
+        Text,
+        typer.Option(
+            "--registry-mirror",
+            help="host[:port] that serves docker.io's images.",
+            envvar="ENVBUILD_REGISTRY_MIRROR",
+        ),
+    ] = None
+
+
 class NetFlags(PullFlags):
-    """How this machine reaches the world while it locks and builds; never stored anywhere."""
+    """How this machine reaches the world while it locks and builds."""
 
     apt_mirror: AptMirror = None
     index_url: IndexUrl = None
@@ -166,21 +171,11 @@ class NetFlags(PullFlags):
     ] = ""
 
 
-class IndexFlags(Value):
+class IndexFlags(ReachFlags):
     """How packages are reached where nothing is built."""
 
     index_url: IndexUrl = None
     apt_mirror: AptMirror = None
-    ca_cert: CaCert = None
-    offline: Offline = False
-
-    def net(self) -> Net:
-        """The flags as a Net.
-
-        Raises:
-            InputError: a flag that cannot be used.
-        """
-        return checked(Net(**fields(self)))
 
 
 class OutputFlags(Value):
