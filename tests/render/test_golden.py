@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuild.engines import unpack
 from envbuild.io.proc import run
 from envbuild.render.context import render
 from envbuild.values.lock import Lock
@@ -26,6 +27,8 @@ CASES: dict[str, tuple[Plan, Lock | None]] = {
     "redist": (plans.REDIST, locks.REDIST),
     "conda": (plans.CONDA, locks.CONDA),
 }
+# A context carries this program as it is: it is reviewed where it is written.
+COPIES = {"unpack.py": Path(unpack.__file__)}
 
 
 def held(name: str) -> dict[str, bytes]:
@@ -44,6 +47,8 @@ def lint(path: Path) -> tuple[int, str]:
 @pytest.mark.parametrize("name", CASES)
 def test_equal_to_what_is_committed(name: str) -> None:
     files = {file.path: file.data for file in render(*CASES[name]).files}
+    for copy in files.keys() & COPIES.keys():
+        assert files.pop(copy) == COPIES[copy].read_bytes()
     if os.environ.get("UPDATE_GOLDEN"):
         for path in GOLDEN.joinpath(name).rglob("*"):
             if path.is_file():

@@ -9,85 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.io.net import Net
-from envbuild.lock.index import IndexFile
 from envbuild.matrix.load import load
-from envbuild.matrix.model import CudnnFloor, PackageRule, Row, TorchBuild, TorchPair, TritonBuild
-from envbuild.matrix.vendor import torch, triton
-from envbuild.matrix.vendor.bench import Bench
-from envbuild.matrix.vendor.fatbin import Library
-from envbuild.matrix.vendor.fetch import Store
+from envbuild.matrix.model import CudnnFloor, PackageRule, TorchBuild, TorchPair
+from envbuild.matrix.vendor import torch
 from envbuild.matrix.vendor.frameworks import MEASURERS
-from envbuild.matrix.vendor.index import Index
-from envbuild.matrix.vendor.model import Judged, Unreadable
-from envbuild.matrix.vendor.triton import TritonFacts
-from envbuild.matrix.vendor.verify import measure
-from envbuild.matrix.vendor.wheel import WheelFacts, glibc_of
-from envbuild.values.codec import Value, dump, replace
-from tests.matrix.vendor import made
+from envbuild.values.codec import replace
+from tests.matrix.vendor.bed import Bed, differences, facts, library
 
-DAY = "2026-10-28T10:00:00.000000Z"
 KERNELS = "torch/lib/libtorch_cuda.so"
-
-
-class Bed:
-    """A work folder as a finished run leaves it.
-
-    Args:
-        folder: the work folder.
-        url: the index that it is said to be of.
-    """
-
-    def __init__(self, folder: Path, url: str = "https://index.invalid/simple") -> None:
-        self.folder = folder
-        self.net = Net(index_url=url, offline=True)
-        self.pages: dict[str, list[IndexFile]] = {}
-
-    def add(self, project: str, file: str, facts: Value | None = None, *, day: str = DAY) -> None:
-        """A wheel on the index; with its facts it was read, without it was not."""
-        digest = f"{len(self.pages):08d}{len(self.pages.get(project, ())):056d}"
-        self.pages.setdefault(project, []).append(IndexFile(file, digest, day))
-        if facts is not None:
-            reader = "triton-1" if isinstance(facts, TritonFacts) else "wheel-1"
-            (self.folder / f"{digest}.{reader}.json").write_bytes(dump(facts))
-
-    def index(self) -> Index:
-        for project, files in self.pages.items():
-            (self.folder / f"index-{project}.json").write_bytes(dump(files))
-        return Index(self.folder, self.net)
-
-    def judge(self, table: str, row: Row) -> Judged:
-        index = self.index()
-        store = Store(self.folder, self.net, index.archive)
-        return measure({table: (row,)}, Bench(index, store))[0][0]
-
-
-@pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return Bed(tmp_path)
-
-
-def facts(file: str, *libraries: Library, **fields: object) -> WheelFacts:
-    """Facts of a wheel of this name: what its name says, and these."""
-    project, version, interpreter = file.split("-")[:3]
-    python = f"{interpreter[2]}.{interpreter[3:]}" if interpreter.startswith("cp") else ""
-    about = {"name": project, "version": version, "interpreter": python, "glibc": glibc_of(file)}
-    return WheelFacts(**{**about, "libraries": libraries, **fields})  # type: ignore[arg-type]
-
-
-def library(name: str, sass: dict[str, int], ptx: dict[str, int] | None = None) -> Library:
-    return Library(
-        name=name,
-        machine="x86_64",
-        fatbins=max([*sass.values(), *(ptx or {}).values(), 0]),
-        sass=tuple(sass.items()),
-        ptx=tuple((ptx or {}).items()),
-        glibc="2.28",
-    )
-
-
-def differences(judged: Judged) -> dict[str, str]:
-    return {one.field: one.measured for one in judged.differences}
 
 
 TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -245,54 +174,6 @@ def test_what_goes_with_a_torch(
     assert bed.judge("torch_pairs", row).verdict == "agrees"
     wrong = TorchPair(torch=torch_, torchvision="0.1.0", source=(), status="sourced")
     assert differences(bed.judge("torch_pairs", wrong))["torchvision"] == (vision or "nothing")
-
-
-def _triton(bed: Bed, version: str, *targets: str) -> None:
-    file = f"triton-{version}-cp312-cp312-manylinux_2_27_x86_64.whl"
-    bed.add("triton", file, TritonFacts(version=version, targets=targets))
-
-
-def test_a_triton_row_is_said_of_every_release_up_to_the_next(bed: Bed) -> None:
-    row = TritonBuild(
-        triton="3.7.0", targets=("80", "90a"), cc_min="8.0", inductor_min="7.0", source=(),
-        status="measured",
-    )  # fmt: skip
-    for version, targets in (("3.6.0", ("70",)), ("3.7.0", ("80", "90a")), ("3.9.0", ("107",))):
-        _triton(bed, version, *targets)
-    assert bed.judge("triton", row).verdict == "agrees"
-    _triton(bed, "3.8.0", "80", "90a", "103")
-    judged = bed.judge("triton", row)
-    assert differences(judged) == {"targets": "80 90a 103"}
-    assert judged.why == "as measured in 3.8.0"
-
-
-@pytest.mark.parametrize(
-    ("choice", "targets"),
-    [
-        ("return blackwell if arch >= 100 else ptxas", ("80", "90", "100", "103")),
-        ("if arch < 90:\n        return ptxas", ("80", "90", "100", "103")),
-    ],
-)
-def test_each_ptxas_counts_for_the_targets_it_is_called_for(
-    choice: str, targets: tuple[str, ...], tmp_path: Path
-) -> None:
-    """Two programs that are made: they accept what they name, the second not below 90."""
-    said = "echo \"ptxas fatal : Unsupported .version 99.0; current version is '9.0'\" >&2; exit 1"
-    wanted = 'case "$*" in *--help*) {help};; *arch=sm_75*) {said};; esac'
-    old = wanted.format(help="echo \"'sm_75','sm_80','sm_90','sm_101'\"", said=said)
-    new = wanted.format(help="echo \"'sm_90','sm_100','sm_103'\"", said=said)
-    members = {
-        "triton/backends/nvidia/bin/ptxas": f"#!/bin/sh\n{old}\n".encode(),
-        "triton/backends/nvidia/bin/ptxas-blackwell": f"#!/bin/sh\n{new}\n".encode(),
-        "triton/backends/nvidia/compiler.py": f"def get_ptxas(arch):\n    {choice}\n".encode(),
-    }
-    path = made.wheel(tmp_path, "triton-3.9.0-cp312-cp312-manylinux_2_28_x86_64.whl", members)
-    assert triton.read(path).targets == targets
-    undecided = {**members, "triton/backends/nvidia/compiler.py": b"def get_ptxas(): ..."}
-    with pytest.raises(Unreadable, match="which it takes"):
-        triton.read(made.wheel(tmp_path, path.name, undecided))
-    with pytest.raises(Unreadable, match="no ptxas"):
-        triton.read(made.wheel(tmp_path, path.name))
 
 
 CUPY = "cupy_cuda12x-14.2.0-cp312-cp312-manylinux2014_x86_64.whl"
