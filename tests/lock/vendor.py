@@ -81,7 +81,11 @@ def signer(home: Path) -> Signer:
 
 def _gpg(home: Path, *argv: str, text: bytes = b"") -> bytes:
     command = ["gpg", "--homedir", str(home), "--batch", "--quiet", "--pinentry-mode", "loopback"]
-    return subprocess.run([*command, *argv], input=text, capture_output=True, check=True).stdout
+    try:
+        return subprocess.run([*command, *argv], input=text, capture_output=True, check=True).stdout
+    finally:
+        # gpg starts an agent that would outlive the tests.
+        subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "gpg-agent"], check=True)
 
 
 def tiny() -> dict[str, Path | bytes | str]:
