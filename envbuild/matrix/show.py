@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Literal
 
 from envbuild.errors import InputError
-from envbuild.matrix.load import OVERLAY, load
+from envbuild.matrix.load import OVERLAY, load, load_reference
 from envbuild.matrix.model import Row, Source, Status
 from envbuild.values.codec import Value
 
@@ -88,7 +88,7 @@ def ask(question: Question) -> Answer:
         digest=matrices.digest,
         overlay=os.environ.get(OVERLAY) or None,
         sections=sections,
-        sources=tuple(s for s in matrices.sources if s.id in cited),
+        sources=tuple(s for s in load_reference().sources if s.id in cited),
     )
 
 

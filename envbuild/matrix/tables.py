@@ -42,6 +42,7 @@ TABLES: dict[str, Table] = {
     "engines": Table(reference.EngineFeature, ("engine", "feature")),
     "tools": Table(reference.Tool, ("tool", "since", "platform")),
     "limits": Table(reference.Limit, ("cc",)),
+    "rates": Table(reference.Rate, ("cc", "unit", "dtype", "accumulate")),
     "driver_packages": Table(reference.DriverPackage, ("os", "origin", "branch_min")),
     "wsl": Table(reference.WslNeed, ("what",)),
 }
@@ -50,5 +51,5 @@ TABLES: dict[str, Table] = {
 NAMES = ("products", "dies")
 """The tables that only look-ups by name need."""
 
-REFERENCE = ("engines", "tools", "limits", "driver_packages", "wsl")
+REFERENCE = ("sources", "engines", "tools", "limits", "rates", "driver_packages", "wsl")
 """The tables that only questions and guides need."""

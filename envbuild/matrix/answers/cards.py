@@ -13,7 +13,7 @@ from envbuild.matrix.show import Line, line, unknown
 from envbuild.planner.ranges import numbers
 
 if TYPE_CHECKING:
-    from envbuild.matrix.model.reference import Limit, Tool
+    from envbuild.matrix.model.reference import Limit, Rate, Tool
 
 _SOME = 12  # products of a cc that are named
 
@@ -28,6 +28,9 @@ def capability(cc: str) -> Iterator[Line]:
     for limit in load_reference().limits:
         if limit.cc == cc:
             yield line("sizes", _sizes(limit), "limits", cc, limit)
+    for rate in load_reference().rates:
+        if rate.cc == cc:
+            yield line("rates", _rate(rate), "rates", f"{cc}-{rate.unit}-{rate.dtype}", rate)
     for one in load_reference().tools:
         if _in_range(cc, one.cc_min, one.cc_max) and not one.platform and _meets(row, one):
             releases = words([one.since and f"from {one.since}", one.until and f"to {one.until}"])
@@ -193,6 +196,12 @@ def _sizes(row: "Limit") -> str:
         ("fp64", "double to single precision"),
     )
     return words(f"{v} {unit}" for name, unit in fields if (v := getattr(row, name)) is not None)
+
+
+def _rate(row: "Rate") -> str:
+    summed = f" summed in {row.accumulate}" if row.accumulate else ""
+    half = f", half on {' and '.join(row.half_on)}" if row.half_on else ""
+    return f"{row.unit} {row.dtype}{summed}: {row.per_sm_clock} operations an SM and clock{half}"
 
 
 def _products(cc: str) -> Iterator[Line]:

@@ -75,7 +75,6 @@ class Matrices(Value):
 
     date: str
     digest: str
-    sources: tuple[Source, ...]
     toolkits: tuple[Toolkit, ...]
     glibc_clashes: tuple[GlibcClash, ...]
     floors: tuple[DriverFloor, ...]

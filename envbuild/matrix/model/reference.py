@@ -5,7 +5,7 @@ They are compiled into a file of their own, and their classes are not made befor
 
 from typing import Literal
 
-from envbuild.matrix.model.base import Arch, Row
+from envbuild.matrix.model.base import Arch, Row, Source
 from envbuild.values.codec import Value
 
 
@@ -67,6 +67,25 @@ class Limit(Row):
     fp64: str | None = None
 
 
+class Rate(Row):
+    """How much of one kind of arithmetic an SM can do, `rates.yaml`: a physical limit.
+
+    Attributes:
+        cc: the exact capability; a neighbour's rate may be another.
+        unit: ``fma`` is the plain multiply-add, ``tensor`` the dense matrix one.
+        accumulate: type of the sum, where a tensor rate depends on it.
+        per_sm_clock: operations an SM and clock; a multiply-add counts as two.
+        half_on: brands whose products run it at half that rate.
+    """
+
+    cc: str
+    unit: Literal["fma", "tensor"]
+    dtype: Literal["f64", "f32", "tf32", "f16", "bf16", "f8", "f6", "f4", "s8"]
+    accumulate: Literal["", "f16", "f32"] = ""
+    per_sm_clock: int
+    half_on: tuple[str, ...] = ()
+
+
 class DriverPackage(Row):
     """How a driver is installed and held at its branch, `driver_packages.yaml`.
 
@@ -105,8 +124,10 @@ class WslNeed(Row):
 class Reference(Value):
     """The rows that are loaded for questions alone."""
 
+    sources: tuple[Source, ...]
     engines: tuple[EngineFeature, ...]
     tools: tuple[Tool, ...]
     limits: tuple[Limit, ...]
+    rates: tuple[Rate, ...]
     driver_packages: tuple[DriverPackage, ...]
     wsl: tuple[WslNeed, ...]
