@@ -17,9 +17,9 @@ from envbuild.planner.gencode import Code, codes, every_code, flags
 from envbuild.planner.ranges import Range, minor, numbers
 from envbuild.planner.rules.compilers import gcc_for
 from envbuild.planner.rules.packages import own_range, row_for
-from envbuild.planner.rules.torch import COMPANIONS, companion
+from envbuild.planner.rules.torch import companion
 from envbuild.planner.table import Place, Table
-from envbuild.planner.target import Card, Target, Wanted
+from envbuild.planner.target import COMPANIONS, Card, Target, Wanted
 from envbuild.values.codec import Pairs
 from envbuild.values.plan import (
     Archive,

@@ -38,8 +38,12 @@ def floor(table: Table, cuda: str) -> DriverFloor | None:
 
 
 def floor_text(row: DriverFloor, *, windows: bool) -> str:
-    """The lowest driver on this system; where no Windows figure is sourced, the Linux branch."""
-    return (row.windows or row.linux.split(".", maxsplit=1)[0]) if windows else row.linux
+    """The lowest driver on this system; where no Windows figure is sourced, the Linux branch.
+
+    Windows means its driver as WSL 2 sees it: the planner plans nothing for Windows itself.
+    """
+    branch = row.linux.split(".", maxsplit=1)[0]
+    return (row.wsl or row.windows or branch) if windows else row.linux
 
 
 def first_toolkit(table: Table, row: Capability) -> Toolkit | None:

@@ -158,6 +158,23 @@ def _no_build(table: Table, target: Target, cuda: str, places: int) -> Finding |
     return error("torch-python", says, cite(build, f"{build.torch}-{build.index}"))
 
 
+def against_source(table: Table, target: Target, choice: Choice) -> str:
+    """Why the toolkit source that was asked for is not the one taken, empty = it has none."""
+    mask = table.of_source.get(target.source or "", 0)
+    left = mask & choice.alive
+    if left:
+        finding = _Lesser(table, target, choice).lost(left, choice.alive)
+    else:
+        judged = hard(table, target)
+        mask = mask & judged.kind or mask
+        finding = judged.decided(mask, bool)
+        if finding is None:
+            # No rule is against it, but no build of the framework can be beside it.
+            newest = table.places[lowest(mask & judged.before[-1])].cuda
+            finding = decided(table, target, newest, judged)
+    return finding.says if finding is not None else ""
+
+
 class _Lesser:
     """What the chosen toolkit has before each other one that would do."""
 
@@ -175,7 +192,7 @@ class _Lesser:
         if chosen.cuda == cuda:
             return Alternative(cuda=chosen.release, outcome="ok", why="chosen", source=source)
         mine = table.of_cuda[cuda] & self.choice.alive
-        lost = self._lost(mine, self.choice.alive) if self.choice.build is None else None
+        lost = self.lost(mine, self.choice.alive) if self.choice.build is None else None
         if lost is not None:
             return Alternative(
                 cuda=cuda,
@@ -185,7 +202,7 @@ class _Lesser:
             )
         return Alternative(cuda=cuda, outcome="ok", why=self._why(cuda), source=source)
 
-    def _lost(self, mine: int, left: int) -> Finding | None:
+    def lost(self, mine: int, left: int) -> Finding | None:
         """The strongest preference that others keep to and these places do not."""
         for judged in self.preferences:
             kept = left & judged.mask or left

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-import msgspec
-
 from envbuild.matrix.model import Matrices
+from envbuild.planner.alike import Kind, Node, kinds
 from envbuild.planner.cards import cpu_of
 from envbuild.planner.choose import choose, feasible
 from envbuild.planner.join import join, own
@@ -21,19 +20,6 @@ from envbuild.planner.window import apart
 from envbuild.values.codec import replace
 from envbuild.values.finding import Finding, Step, outcome
 from envbuild.values.plan import DriverNeed, Fleet, FleetEntry, FleetNode
-from envbuild.values.request import Request
-
-
-class Node(msgspec.Struct, frozen=True):
-    """A machine with a name, or ``count`` machines that are alike."""
-
-    name: str
-    target: Target
-    count: int = 1
-
-
-Kind = tuple[Target, list[Node]]
-"""Machines that no rule tells apart."""
 
 
 def fleet(target: Target, matrices: Matrices) -> Fleet:
@@ -55,30 +41,35 @@ def cover(nodes: Sequence[Node], matrices: Matrices, *, split: bool, strict: boo
             other node, it always is.
     """
     table = table_of(matrices)
-    kinds = _kinds(nodes)
-    broken = [(kind, why) for kind in kinds if (why := _impossible(table, kind[0])) is not None]
-    whole = [kind for kind in kinds if all(kind is not one for one, _ in broken)]
-    alone = [kind for kind in whole if not feasible(table, kind[0])]
-    served = [kind for kind in whole if all(kind is not one for one in alone)]
+    broken: list[tuple[Kind, tuple[str, str]]] = []
+    served: list[Kind] = []
+    alone: list[Kind] = []
+    for kind in kinds(table, nodes):
+        why = _impossible(table, kind.target)
+        if why is not None:
+            broken.append((kind, why))
+        else:
+            (served if feasible(table, kind.target) else alone).append(kind)
     groups = _groups(table, served)
-    findings = [_cannot_be(kind, why, strict=strict or not whole) for kind, why in broken]
+    strict = strict or not (served or alone)
+    findings = [_cannot_be(kind, why, strict=strict) for kind, why in broken]
     if len(groups) > 1 and not split:
         findings = [*_several(table, served), *findings]
         groups = []
-    made = [*groups, *([kind] for kind in alone)]
-    targets = [own(table, join([target for target, _ in group])) for group in made]
+    made = [(group, _together(table, group)) for group in groups]
+    # A refusal says what to change of one machine: the first of its kind.
+    made += [([kind], own(table, kind.target)) for kind in alone]
     entries = tuple(
-        FleetEntry(nodes=_names(group), plan=plan_one(table, target))
-        for group, target in zip(made, targets, strict=True)
+        FleetEntry(nodes=_names(group), plan=plan_one(table, target)) for group, target in made
     )
     told: dict[str, FleetNode] = {}
-    for number, (group, target) in enumerate(zip(made, targets, strict=True), 1):
+    for number, (group, target) in enumerate(made, 1):
         choice = choose(table, target)
         for kind in group:
-            need = _need(table, kind[0], choice.place) if choice is not None else DriverNeed()
-            told |= {node.name: _node(node, number, need) for node in kind[1]}
+            need = _need(table, kind.target, choice.place) if choice is not None else DriverNeed()
+            told |= {node.name: _node(node, number, need) for node in kind.nodes}
     for kind, (reason, _) in broken:
-        told |= {node.name: _node(node, None, DriverNeed(), reason) for node in kind[1]}
+        told |= {node.name: _node(node, None, DriverNeed(), reason) for node in kind.nodes}
     every = (*(f for entry in entries for f in entry.plan.findings), *findings)
     return Fleet(
         outcome=outcome(every),
@@ -108,38 +99,22 @@ def _with(table: Table, target: Target, cards: tuple[Card, ...]) -> Target:
     return replace(other, cards=cards, request=asked)
 
 
-def _kinds(nodes: Sequence[Node]) -> list[Kind]:
-    """Equal machines together, by their cards, then as they come.
-
-    Products that differ in nothing but the name are one; the first of them stands for all.
-    """
-    cards: dict[Card, Card] = {}
-    known: dict[int, Kind] = {}
-    found: dict[Target, Kind] = {}
-    for node in nodes:
-        target = node.target
-        kind = known.get(id(target))
-        if kind is None:
-            same = [cards.setdefault(replace(card, name=None), card) for card in target.cards]
-            target = replace(target, cards=tuple(dict.fromkeys(same)))
-            facts = {} if target.on_host else dict.fromkeys(("glibc", "gcc", "python", "host_os"))
-            key = replace(target, request=Request(), provenance=(), **facts)
-            kind = known[id(node.target)] = found.setdefault(key, (target, []))
-        kind[1].append(node)
-    return sorted(found.values(), key=lambda kind: [numbers(cc) for cc in kind[0].cc])
-
-
-def _groups(table: Table, kinds: list[Kind]) -> list[list[Kind]]:
+def _groups(table: Table, every: list[Kind]) -> list[list[Kind]]:
     """The machines of each image, oldest cards first; an image is for one architecture."""
-    nodes = {id(target): kind for kind in kinds for target in [kind[0]]}
+    by_target = {id(kind.target): kind for kind in every}
     classes: dict[object, list[Target]] = {}
-    for target, _ in kinds:
-        classes.setdefault(_class(target), []).append(target)
+    for kind in every:
+        classes.setdefault(_class(kind.target), []).append(kind.target)
     return [
-        [nodes[id(target)] for target in group]
+        [by_target[id(target)] for target in group]
         for same in classes.values()
         for group in Sharing(table, same).fewest()
     ]
+
+
+def _together(table: Table, group: list[Kind]) -> Target:
+    """The target of the image for these machines."""
+    return own(table, join([target for kind in group for target in kind.ends]))
 
 
 def _class(target: Target) -> object:
@@ -169,16 +144,16 @@ def _cannot_be(kind: Kind, why: tuple[str, str], *, strict: bool) -> Finding:
     )
 
 
-def _several(table: Table, kinds: list[Kind]) -> tuple[Finding, ...]:
+def _several(table: Table, every: list[Kind]) -> tuple[Finding, ...]:
     """One image was asked for: machines that cannot share it, then why."""
     from envbuild.planner.refusal import deciding
 
-    clash = _conflict(table, kinds)
-    who = " and ".join(f"{_some(kind)} ({_facts(kind[0])})" for kind in clash)
-    joined = join([target for target, _ in clash])
+    clash = _conflict(table, every)
+    who = " and ".join(f"{_some(kind)} ({_facts(kind.target)})" for kind in clash)
+    joined = join([kind.target for kind in clash])
     reasons = deciding(table, joined, parts(joined))
-    if len({_class(target) for target, _ in clash}) > 1:
-        rows = [table.capability(cc) for target, _ in clash for cc in target.cc]
+    if len({_class(kind.target) for kind in clash}) > 1:
+        rows = [table.capability(cc) for kind in clash for cc in kind.target.cc]
         source = " · ".join(dict.fromkeys(cite(row, row.cc) for row in rows))
         reasons = (error("arch", "an image is for one kind of machine", source),)
     several = "several images instead of one, and which node takes which"
@@ -193,20 +168,20 @@ def _several(table: Table, kinds: list[Kind]) -> tuple[Finding, ...]:
     return conflict, *reasons
 
 
-def _conflict(table: Table, kinds: list[Kind]) -> list[Kind]:
+def _conflict(table: Table, every: list[Kind]) -> list[Kind]:
     """The first two that cannot share an image, else the smallest set found by leaving out."""
-    for one, other in combinations(kinds, 2):
-        if _class(one[0]) != _class(other[0]):
+    for one, other in combinations(every, 2):
+        if _class(one.target) != _class(other.target):
             return [one, other]
-    sharing = Sharing(table, [target for target, _ in kinds])
-    for i, j in combinations(range(len(kinds)), 2):
+    sharing = Sharing(table, [kind.target for kind in every])
+    for i, j in combinations(range(len(every)), 2):
         if not sharing.share(1 << i | 1 << j):
-            return [kinds[i], kinds[j]]
-    left = (1 << len(kinds)) - 1
-    for i in range(len(kinds)):
+            return [every[i], every[j]]
+    left = (1 << len(every)) - 1
+    for i in range(len(every)):
         if not sharing.share(left & ~(1 << i)):
             left &= ~(1 << i)
-    return [kind for i, kind in enumerate(kinds) if left >> i & 1]
+    return [kind for i, kind in enumerate(every) if left >> i & 1]
 
 
 def _facts(target: Target) -> str:
@@ -216,11 +191,11 @@ def _facts(target: Target) -> str:
 
 
 def _names(group: list[Kind]) -> tuple[str, ...]:
-    return tuple(node.name for _, nodes in group for node in nodes if node.name)
+    return tuple(node.name for kind in group for node in kind.nodes if node.name)
 
 
 def _some(kind: Kind) -> str:
-    return some([node.name for node in kind[1]])
+    return some([node.name for node in kind.nodes])
 
 
 def _node(node: Node, entry: int | None, need: DriverNeed, says: str = "") -> FleetNode:

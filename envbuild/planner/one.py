@@ -6,9 +6,11 @@ from envbuild.planner.choose import Choice, choose
 from envbuild.planner.gencode import flags, gencode
 from envbuild.planner.needs import driver_needs, lifetime
 from envbuild.planner.notes import Chosen, notes
+from envbuild.planner.rules.base import some
 from envbuild.planner.table import Table, remember
 from envbuild.planner.target import Target
-from envbuild.values.finding import outcome
+from envbuild.values.codec import replace
+from envbuild.values.finding import Finding, outcome
 from envbuild.values.plan import MatrixId, Plan
 
 
@@ -48,11 +50,24 @@ def _refused(table: Table, target: Target) -> Plan:
     )
 
 
+def _explained(table: Table, target: Target, choice: Choice, finding: Finding) -> Finding:
+    """A source that is not taken: the rule saw one place, the reason is about all of its places."""
+    if finding.id != "toolkit-source":
+        return finding
+    place, asked = choice.place, target.source or ""
+    says = f"--toolkit-source {asked} cannot serve this request: {place.source} is taken"
+    bases = table.bases(place.cuda, asked) if not target.on_host else []
+    if bases and place.os not in bases:
+        says += f"; {asked} has CUDA {place.cuda} on {some(bases)}"
+    return replace(finding, says=says, why=explain.against_source(table, target, choice))
+
+
 def _planned(table: Table, target: Target, choice: Choice) -> Plan:
     place = choice.place
     made = compose.plan_codes(table, target, place)
     cc = tuple(code.cc for code in made) if target.every_cc else target.cc
-    findings = (*choice.short, *notes(Chosen(table, target, choice, made, cc)))
+    short = tuple(_explained(table, target, choice, finding) for finding in choice.short)
+    findings = (*short, *notes(Chosen(table, target, choice, made, cc)))
     disable = any(f.id == "image-require" for f in choice.short)
     packages = compose.packages(table, target, choice)
     os = table.os_of(place)

@@ -10,6 +10,9 @@ from envbuild.values.request import Flavour, Request, Source, Where
 COMPILED = frozenset({"extension", "arch-specific"})
 """Features that always mean own code; `Target.kernels` are those that follow from the rows."""
 
+COMPANIONS = ("torchvision", "torchaudio")
+"""Packages that are built for one version of torch each, and bring torch; fields of `TorchPair`."""
+
 Platform = Literal["linux", "sbsa", "wsl2", "jetson-l4t", "jetson-sbsa"]
 
 
@@ -186,6 +189,10 @@ def without(target: Target, dropped: tuple[Part, ...]) -> Target:
 def _change(target: Target, part: Part) -> dict[str, object]:
     if part.field == "cards":
         return {"cards": tuple(c for c in target.cards if c.cc != part.value)}
+    if part.field == "torch":
+        # Its companions cannot stay without it.
+        kept = tuple(p for p in target.packages if p.name not in COMPANIONS)
+        return {"torch": None, "packages": kept}
     if part.field == "packages":
         return {"packages": tuple(p for p in target.packages if str(p) != part.value)}
     if part.field == "features":

@@ -7,7 +7,7 @@ from envbuild.planner import drivers
 from envbuild.planner.cards import unknown
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.table import Table
-from envbuild.planner.target import Wanted
+from envbuild.planner.target import COMPANIONS, Wanted
 from envbuild.values.request import Wish
 
 _PACKAGE = re.compile(r"([a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?)(\[[a-z0-9,-]{1,60}\])?", re.ASCII)
@@ -18,7 +18,7 @@ _MUSL = ("alpine", "chimera", "postmarketos")  # systems without glibc
 
 
 def wanted(wishes: tuple[Wish, ...], table: Table) -> tuple[Wanted | None, tuple[Wanted, ...]]:
-    """Torch, and the other packages, each once.
+    """Torch, which its companions bring along, and the other packages, each once.
 
     Raises:
         InputError: a name that is none or nearly one, a range that is none, torch twice.
@@ -38,6 +38,9 @@ def wanted(wishes: tuple[Wish, ...], table: Table) -> tuple[Wanted | None, tuple
         else:
             what = f"torch is asked for twice: {torch} and {one}"
             raise InputError(what, fix="give one version of torch")
+    if torch is None and any(one.name in COMPANIONS for one in others):
+        # pip would bring torch along, from an index that nobody chose.
+        torch = Wanted(name="torch")
     return torch, tuple(dict.fromkeys(others))
 
 

@@ -1,5 +1,9 @@
 """The answers that must be right, as a user would read them out of the plan."""
 
+# ruff: noqa: E501 - one row a line reads as the table that it is
+
+from typing import Any
+
 import pytest
 
 from tests.planner.ask import ask, ask_fleet, ids, why
@@ -117,6 +121,24 @@ def test_wheels_hold_no_compiler_for_old_cards() -> None:
     assert {"toolkit-source", "wheels-without-nvcc"} <= ids(plan, "warn")
     ways = next(f for f in plan.findings if f.id == "wheels-without-nvcc").says
     assert all(way in ways for way in ("image", "distro", "apt", "redist", "conda"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"toolkit_source": "distro", "base_os": "ubuntu24.04"}, "not on ubuntu24.04: distro has it on debian13"),
+        ({"toolkit_source": "distro", "where": "host", "platform": "wsl2"}, "drags a Linux driver into WSL"),
+        ({"toolkit_source": "wheels", "driver": "535.183.01"}, "needs driver 580.65.06"),
+        ({"toolkit_source": "image", "where": "host", "base_os": "debian13"}, "is the base of an image"),
+        ({"toolkit_source": "image", "cuda": "13.5"}, "not in --cuda 13.5"),
+        ({"toolkit_source": "distro", "packages": "torch==2.8.0"}, "no build of torch==2.8.0"),
+    ],
+)  # fmt: skip
+def test_a_source_that_is_not_taken_says_why(fields: dict[str, Any], reason: str) -> None:
+    plan = ask("8.6", **fields)
+    (finding,) = (f for f in plan.findings if f.id == "toolkit-source")
+    assert f"--toolkit-source {fields['toolkit_source']} cannot serve" in finding.says
+    assert reason in finding.why
 
 
 def test_debians_own_toolkit() -> None:

@@ -164,6 +164,26 @@ def test_what_an_l4t_brings_says_nothing_of_other_cards_drivers() -> None:
     assert plan.driver[0].min == "450.80.02"
 
 
+def test_a_companion_brings_torch_along() -> None:
+    """Alone it would come with the torch of the default index, which has no code for the card."""
+    plan = ask("6.1", packages="torchvision")
+    assert plan.torch is not None
+    assert plan.torch.index == "cu126"
+    assert any(p.startswith("torch==") for p in plan.packages)
+    plan = ask("8.6", packages="torchaudio==2.4.1")
+    assert plan.torch is not None
+    assert plan.torch.version == "2.4.1"
+    assert ask("8.6", packages="numba").torch is None
+
+
+def test_giving_up_torch_gives_up_its_companions() -> None:
+    first = ask("12.0", packages="torchvision==0.19.1").findings[0]
+    assert [step.argv for step in first.steps] == [
+        ("envbuild", "plan", "--cc", "12.0"),
+        ("envbuild", "plan", "--cc", "12.0", "--with", "torch", "--with", "torchvision"),
+    ]
+
+
 def test_a_companion_is_the_one_of_its_torch() -> None:
     plan = ask("6.1", packages="torch==2.8.0,torchvision")
     assert plan.packages == ("torch==2.8.0+cu126", "torchvision==0.23.0")

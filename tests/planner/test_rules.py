@@ -61,6 +61,8 @@ HARD: list[tuple[str, str, Q, Q]] = [
     ("driver-floor", "13.0 wheels", {"cc": "8.6", "driver": "575.64"}, {"cc": "8.6", "driver": "580.65.06"}),
     ("driver-floor", "12.0 redist", {"cc": "8.6", "driver": "520.61.05"}, {"cc": "8.6", "driver": "525.60.13"}),
     ("driver-floor", "11.8 distro", {"cc": "8.6", "driver": "418.0"}, {"cc": "8.6", "driver": "450.80.02"}),
+    ("driver-floor", "11.8 distro", {"platform": "wsl2", "driver": "472.12"}, {"platform": "wsl2", "driver": "496.13"}),
+    ("driver-floor", "11.8 distro", {"platform": "wsl2", "driver": "472.12"}, {"driver": "472.12"}),
     ("tag-floor", "13.0.0 image", {"cc": "8.6", "driver": "575.64"}, {"cc": "8.6", "driver": "580.65.06"}),
     ("tag-floor", "13.0.0 image", {"gpus": ("RTX 3090",), "cc": "", "driver": "550.54"}, {"gpus": ("A100",), "cc": "", "driver": "550.54"}),
     ("tag-floor", "13.0.0 image", {"gpus": ("A100",), "cc": "", "driver": "545.23"}, {"gpus": ("A100",), "cc": "", "driver": "535.54"}),

@@ -6,11 +6,16 @@ from envbuild.matrix.model.base import Row
 
 
 class DriverFloor(Row):
-    """Minor-version compatibility: lowest driver for a CUDA major, `drivers.yaml` ``floors``."""
+    """Minor-version compatibility: lowest driver for a CUDA major, `drivers.yaml` ``floors``.
+
+    Attributes:
+        wsl: lowest Windows driver inside WSL 2, where that asks for a newer one.
+    """
 
     major: int
     linux: str
     windows: str | None = None
+    wsl: str | None = None
 
 
 class Branch(Row):

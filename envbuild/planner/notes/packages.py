@@ -8,7 +8,6 @@ from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.packages import own_range, row_for
 from envbuild.planner.rules.torch import (
-    COMPANIONS,
     JETSONS,
     companion,
     covers,
@@ -18,6 +17,7 @@ from envbuild.planner.rules.torch import (
     triton_of,
 )
 from envbuild.planner.table import cite
+from envbuild.planner.target import COMPANIONS
 from envbuild.values.finding import Finding
 
 

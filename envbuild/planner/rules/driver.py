@@ -111,7 +111,8 @@ def _below_floor(table: Table, cuda: str, target: Target) -> Finding | None:
     least = drivers.floor_text(row, windows=target.windows)
     if numbers(target.driver) >= numbers(least):
         return None
-    says = f"CUDA {row.major}.x needs driver {least} or newer; {target.driver} is given"
+    inside = " in WSL 2" if target.windows and row.wsl else ""
+    says = f"CUDA {row.major}.x{inside} needs driver {least} or newer; {target.driver} is given"
     why = "across majors only a vendor tag's own libcuda helps, on data-centre cards"
     return error("driver-floor", says, cite(row, str(row.major)), why)
 

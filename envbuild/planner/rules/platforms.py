@@ -14,7 +14,9 @@ def right_side(table: Table, place: Place, target: Target) -> Finding | None:
     """Places of this machine for ``--where host``, bases of images otherwise."""
     del table
     if (place.os is None) != (target.where == "host"):
-        says = f"{place.os or 'this machine'} is not where it was asked for"
+        says = f"{place.os} is the base of an image, and --where host asks for this machine"
+        if place.os is None:
+            says = "it is for this machine itself (--where host), not for an image"
         return error("where", says, place.cite)
     if isinstance(place.row, JetsonRow) and not target.platform.startswith("jetson"):
         return error("jetson", "images of L4T are for Jetsons alone", place.cite)

@@ -8,7 +8,7 @@ from envbuild.planner.gencode import runs_on
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.rules.base import error, rule
 from envbuild.planner.table import Place, Table, cite, remember
-from envbuild.planner.target import Target
+from envbuild.planner.target import COMPANIONS, Target
 from envbuild.values.finding import Finding
 
 JETSONS = "Jetsons have builds of their own, from NVIDIA"
@@ -158,10 +158,6 @@ def python_fits(build: TorchBuild, python: str | None) -> bool:
     if build.pythons:
         return python in build.pythons
     return not build.python or python in parse(build.python, "python")
-
-
-COMPANIONS = ("torchvision", "torchaudio")
-"""Packages that are built for one version of torch each; fields of `TorchPair`."""
 
 
 def companion(table: Table, build: TorchBuild, name: str) -> tuple[str | None, TorchPair | None]:

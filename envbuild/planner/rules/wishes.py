@@ -1,7 +1,7 @@
 """What the user would like: toolkit range, source, what is still maintained."""
 
 from envbuild.matrix.model import Toolkit
-from envbuild.planner.rules.base import about, error, rule, some
+from envbuild.planner.rules.base import about, error, rule
 from envbuild.planner.table import PROVEN, Place, Table, cite
 from envbuild.planner.target import Target
 from envbuild.values.finding import Finding
@@ -17,15 +17,13 @@ def cuda_range(table: Table, place: Place, target: Target) -> Finding | None:
     return error("cuda-range", about(place.cuda, f"not in --cuda {target.cuda.text}"), source)
 
 
-@rule(("cuda", "source", "os"), asked=("source",))
+@rule(("source",), asked=("source",))
 def source_asked_for(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: the toolkit source that was asked for."""
+    del table
     if target.source in {None, place.source}:
         return None
-    says = f"--toolkit-source {target.source} cannot serve this request: {place.source} is taken"
-    bases = table.bases(place.cuda, target.source or "")
-    if bases and place.os not in bases:
-        says += f"; {target.source} has CUDA {place.cuda} on {some(bases)}"
+    says = f"{place.source} has it, and --toolkit-source asks for {target.source}"
     return Finding(id="toolkit-source", severity="warn", says=says, source=place.cite)
 
 
