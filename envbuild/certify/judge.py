@@ -27,7 +27,7 @@ def judge(seen: Seen, require: tuple[str, ...]) -> Judgement:
     """
     suites = []
     for name in seen.asked:
-        spent = sum(s.seconds for s in seen.sessions if _SESSIONS.get(s.name) == name)
+        spent = sum(s.seconds for s in seen.sessions if _suite_of(s.name) == name)
         checks = tuple(_doubted(check, seen) for check in SUITES[name].judge(seen))
         suites.append(
             verdicts.suite(name, checks, required=name in require, seconds=round(spent, 3))
@@ -35,6 +35,11 @@ def judge(seen: Seen, require: tuple[str, ...]) -> Judgement:
     ran = {one.name for one in suites}
     code = verdicts.run_exit(suites, before(require)) if set(require) <= ran else 9
     return Judgement(tuple(suites), verdicts.word(code), code)
+
+
+def _suite_of(session: str) -> str:
+    """The suite that a container run belongs to."""
+    return _SESSIONS.get(session) or session.partition(".")[0]
 
 
 def _doubted(check: Check, seen: Seen) -> Check:

@@ -12,7 +12,7 @@ from pathlib import Path
 from envbuild import __version__
 from envbuild.certify import devices, facts, probes, sass, sessions, steps, subject
 from envbuild.certify.seen import Ceiling, Code, Ran, Seen, Session
-from envbuild.certify.suites import GPU, smoke
+from envbuild.certify.suites import GPU, SUITES, smoke
 from envbuild.certify.terms import covers, toolkit_row
 from envbuild.certify.terms import terms as make_terms
 from envbuild.errors import EnvbuildError, ImageError, MachineError
@@ -34,12 +34,14 @@ class Policy(Value):
 
     Attributes:
         require: suites that must pass.
+        also: suites to run beside them, which decide nothing.
         cc: compute capabilities to certify for, instead of what the image promises.
         access: GPU access mode to use, None = the best here.
         device: uuid of the GPU to use, None = the first that fits.
     """
 
     require: tuple[str, ...] = ("smoke",)
+    also: tuple[str, ...] = ()
     cc: tuple[str, ...] = ()
     access: str | None = None
     device: str | None = None
@@ -139,6 +141,8 @@ def _in_folder(
     if "smoke" in seen.asked and not seen.choice.reason:
         say(f"smoke     {seen.choice.gpu.name if seen.choice.gpu else 'GPU'}, {seen.choice.access}")
         seen = _work(bench, seen, host)
+        if smoke.came_through(seen):
+            seen = _further(bench, seen, host, say)
     return seen
 
 
@@ -192,17 +196,37 @@ def _work(bench: steps.Bench, seen: Seen, host: Host) -> Seen:
     target = covers(seen.terms.promise, gpu.cc) if gpu and gpu.cc else None
     options = ("image.fatbin", f"image.{target}.cubin")
     code = next((one for one in options if (bench.scratch / one).is_file()), None)
-    named = gpu is not None and gpu.uuid is not None and len(host.gpus) > 1
-
-    def session(name: str, work: list[steps.Step]) -> Seen:
-        wanted = (gpu.uuid,) if named and gpu and gpu.uuid else ()
-        access = seen.choice.access
-        return _with(seen, steps.run(bench, name, work, access=access, devices=wanted))
-
-    seen = session("work", sessions.work(bench, seen.nonce, code, gpu))
+    work = tuple(sessions.work(bench, seen.nonce, code, gpu))
+    seen = _run(bench, seen, host, steps.Work("work", work))
     if code and not smoke.came_through(seen):
-        seen = session("reference", sessions.reference(bench, seen.nonce, gpu))
+        work = tuple(sessions.reference(bench, seen.nonce, gpu))
+        seen = _run(bench, seen, host, steps.Work("reference", work))
     return seen
+
+
+def _further(bench: steps.Bench, seen: Seen, host: Host, say: Callable[[str], None]) -> Seen:
+    """The suites after `smoke`, each asked what it needs next until it has seen enough."""
+    for name in seen.asked:
+        next_work = getattr(SUITES[name], "next_work", None)
+        while next_work and (work := next_work(bench, seen)):
+            say(f"{name:<9} {work.name}")
+            seen = _run(bench, seen, host, work)
+    return seen
+
+
+def _run(bench: steps.Bench, seen: Seen, host: Host, work: steps.Work) -> Seen:
+    """One container run, with the chosen GPU where it wants one."""
+    gpu = seen.choice.gpu
+    if not work.gpu:
+        session = steps.run(bench, work.name, work.steps, env=_NO_GPU, user=work.user)
+        return _with(seen, session)
+    named = gpu is not None and gpu.uuid is not None and len(host.gpus) > 1
+    wanted = (gpu.uuid,) if named and gpu and gpu.uuid else ()
+    access = seen.choice.access
+    return _with(
+        seen,
+        steps.run(bench, work.name, work.steps, access=access, devices=wanted, user=work.user),
+    )
 
 
 def _codes(bench: steps.Bench, promise: tuple[str, ...], nonce: str) -> tuple[Code, ...]:

@@ -74,10 +74,11 @@ def observations(
     say: Callable[[str], None] = lambda _: None,
 ) -> Seen:
     """The first half of ``certify``: everything that judging needs, to be kept and replayed."""
-    unknown = [name for name in policy.require if name not in SUITES]
+    unknown = [name for name in (*policy.require, *policy.also) if name not in SUITES]
     if unknown or not policy.require:
         what = f"there is no suite {', '.join(unknown)}" if unknown else "no suite is required"
         raise InputError(what, fix=f"one of {', '.join(SUITES)}")
+    wanted = (*policy.require, *policy.also)
     if matrices is None:
         from envbuild.matrix.load import load
 
@@ -90,7 +91,7 @@ def observations(
         host=host,
         matrices=matrices,
         policy=policy,
-        suites=tuple(dict.fromkeys((*before(policy.require), *policy.require))),
+        suites=tuple(dict.fromkeys((*before(wanted), *wanted))),
         say=say,
     )
 

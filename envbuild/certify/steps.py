@@ -44,6 +44,21 @@ class Step(NamedTuple):
     seconds: float = 60.0
 
 
+class Work(NamedTuple):
+    """One container run that a suite asks for.
+
+    Attributes:
+        name: the suite's own, or ``suite.part``; no two of a run share one.
+        gpu: a GPU comes in; nothing of the driver does where it is False.
+        user: who runs it, empty = the image's own user.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    gpu: bool = True
+    user: str = ""
+
+
 class Bench(NamedTuple):
     """An image on an engine, with the probes and a scratch folder."""
 
@@ -109,6 +124,7 @@ def run(
     access: str = "none",
     devices: tuple[str, ...] = (),
     env: Pairs = _NOTHING,
+    user: str = "",
 ) -> Session:
     """Run the steps one after the other in one fresh container, and say how each went.
 
@@ -128,6 +144,7 @@ def run(
             devices=devices,
             mounts=bench.mounts,
             env=env,
+            user=user,
             timeout=sum(step.seconds for step in steps) + 30,
         ),
     )

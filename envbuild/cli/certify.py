@@ -31,7 +31,11 @@ def command(
     ] = None,
     require: Annotated[
         list[str] | None,
-        typer.Option("--require", help="Suites that must pass: toolchain, smoke [smoke]."),
+        typer.Option("--require", help="Suites that must pass [smoke]; see the README for all."),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option("--also", help="Suites to run beside them, which decide nothing."),
     ] = None,
     cc: Annotated[
         list[str] | None,
@@ -70,7 +74,11 @@ def command(
     target = out or space.path("certificate.json")
     _can_write(path for path in (target, record, junit) if path)
     policy = run.Policy(
-        require=_words(require) or ("smoke",), cc=_ccs(cc), device=device, access=access
+        require=_words(require) or ("smoke",),
+        also=_words(also),
+        cc=_ccs(cc),
+        device=device,
+        access=access,
     )
     found, subject, ours = _image(image, engine, space, net.net())
     show.note(f"engine    {found.why}")

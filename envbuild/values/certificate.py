@@ -45,6 +45,37 @@ class Control(Value):
     says: str
 
 
+class Measure(Value):
+    """A measured figure and the interval that a verdict is taken from.
+
+    Attributes:
+        value: median of ``n`` samples, in ``unit``; ``discarded`` more were thrown away.
+        low, high: 95 % interval of the median, by order statistics.
+        smallest, q1, q3, largest: how the samples lie.
+        limit: physical limit in ``unit``, None = unknown; ``floor``: least share of it, 0 to 1.
+        shown: the figure as people know it, with dtype: ``772 TFLOP/s bf16``.
+        mhz: SM clock while it ran; ``celsius``: of the GPU after it; None = not known.
+        throttle: reasons that the driver gave for a lowered clock, before or after.
+    """
+
+    unit: str
+    value: float
+    low: float
+    high: float
+    n: int
+    discarded: int = 0
+    smallest: float = 0.0
+    q1: float = 0.0
+    q3: float = 0.0
+    largest: float = 0.0
+    limit: float | None = None
+    floor: float | None = None
+    shown: str = ""
+    mhz: float | None = None
+    celsius: int | None = None
+    throttle: tuple[str, ...] = ()
+
+
 class Check(Value):
     """One check.
 
@@ -56,6 +87,7 @@ class Check(Value):
         rule: the comparison in words.
         blame: who owns a failure; None unless the verdict is not pass.
         reason: why it was skipped, failed or stayed open.
+        measure: the figure behind ``value``, where it is one.
     """
 
     id: str
@@ -71,6 +103,7 @@ class Check(Value):
     blame: Blame | None = None
     reason: str = ""
     controls: tuple[Control, ...] = ()
+    measure: Measure | None = None
 
 
 class SuiteResult(Value):

@@ -1,4 +1,9 @@
-"""The suites: plain modules in one dict, each with ``steps``-functions and a pure ``judge``."""
+"""The suites: plain modules in one dict, each held to one form.
+
+Every suite has a pure ``judge(seen) -> tuple[Check, ...]``. Those after `smoke` also have
+``next_work(bench, seen) -> Work | None``: the container run that they need next, given what was
+seen so far; None once they have seen enough.
+"""
 
 from types import ModuleType
 
@@ -6,12 +11,16 @@ from envbuild.certify.suites import smoke, toolchain
 
 SUITES: dict[str, ModuleType] = {"toolchain": toolchain, "smoke": smoke}
 
-# Each needs what those before it have shown; the ones after it are side rooms or later chapters.
-CHAIN = ("toolchain", "smoke")
-GPU = frozenset({"smoke"})
+# Each needs what those before it have shown; all others are side rooms off `smoke`.
+CHAIN = ("toolchain", "smoke", "correct", "fast")
+GPU = frozenset(SUITES) - {"toolchain"}
 
 
 def before(require: tuple[str, ...]) -> tuple[str, ...]:
-    """The suites of the chain that the last required one of it builds on."""
-    last = max((CHAIN.index(name) for name in require if name in CHAIN), default=0)
-    return CHAIN[:last]
+    """The suites of the chain that the required ones build on."""
+    last = max((_place(name) for name in require), default=0)
+    return tuple(name for name in CHAIN[:last] if name in SUITES)
+
+
+def _place(name: str) -> int:
+    return CHAIN.index(name) if name in CHAIN else CHAIN.index("smoke") + 1

@@ -3,7 +3,7 @@
 from envbuild.certify import facts
 from envbuild.certify.seen import Ran, Seen
 from envbuild.certify.verdicts import ruled
-from envbuild.values.certificate import Check, Verdict
+from envbuild.values.certificate import Blame, Check, Verdict
 
 NO_GLIBC = "the image has no glibc loader (musl, or nothing but a static program)"
 _ROOM = ("No space left on device", "Read-only file system", "Disk quota exceeded")
@@ -18,6 +18,18 @@ def broken(ran: Ran | None, what: str) -> tuple[Verdict, str] | None:
     if any(word in ran.err for word in _ROOM):
         return "inconclusive", f"no room to work in: {last_line(ran.err)}"
     return None
+
+
+def unrun(seen: Seen, suite: str) -> tuple[Verdict, str, Blame | None] | None:
+    """(verdict, reason, blame) where nothing of a suite ran; None where something did.
+
+    Nothing runs without a GPU, nor on one where `smoke` did not come through.
+    """
+    if seen.choice.reason:
+        return "skip", seen.choice.reason, "machine"
+    if any(s.name == suite or s.name.startswith(f"{suite}.") for s in seen.sessions):
+        return None
+    return "inconclusive", "not tried: smoke did not come through", None
 
 
 def last_line(text: str) -> str:
