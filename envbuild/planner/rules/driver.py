@@ -95,7 +95,7 @@ def driver_floor(table: Table, toolkit: Toolkit, target: Target) -> Finding | No
     return _below_floor(table, toolkit.cuda, target)
 
 
-@rule(("cuda", "release"), *ON_MACHINE, asked=("driver",), binds=TAGS)
+@rule(("cuda", "release"), *ON_MACHINE, asked=("driver",), binds=TAGS, each="cards")
 def tag_floor(table: Table, place: Place, target: Target) -> Finding | None:
     """The same, but for a tag whose own newer libcuda serves each card and this branch."""
     below = _below_floor(table, place.cuda, target)
@@ -136,7 +136,7 @@ def package_jit(table: Table, toolkit: Toolkit, target: Target) -> Finding | Non
     return None
 
 
-@rule(("cuda", "release", "source"), *ON_MACHINE, asked=("driver_cuda",), binds=NVCC)
+@rule(("cuda", "release", "source"), "cards", *ON_MACHINE, asked=("driver_cuda",), binds=NVCC)
 def jit_on_driver(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a toolkit at or below the driver's level, whose PTX the driver can compile."""
     level, toolkit = target.driver_cuda, table.toolkits.get(place.cuda)

@@ -10,10 +10,9 @@ from envbuild.planner.target import Card, Target
 from envbuild.values.finding import Finding
 
 ON_MACHINE = (
-    "driver", "driver_cuda", "cards", "arch", "platform", "engine_access", "docker",
-    "container_toolkit",
+    "driver", "driver_cuda", "arch", "platform", "engine_access", "docker", "container_toolkit",
 )  # fmt: skip
-"""What decides about whose libcuda is loaded."""
+"""What decides, beside the card, about whose libcuda is loaded."""
 
 
 @rule((), "image_flavour", binds=TAGS)
@@ -27,7 +26,7 @@ def tag_exists(table: Table, place: Place, target: Target) -> Finding | None:
     return error("image-tag", says, place.cite)
 
 
-@rule(("cuda", "release"), *ON_MACHINE, asked=("driver",), binds=TAGS)
+@rule(("cuda", "release"), *ON_MACHINE, asked=("driver",), binds=TAGS, each="cards")
 def tag_starts(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a tag that starts on the driver in hand however the GPU comes in.
 
