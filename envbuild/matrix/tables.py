@@ -43,6 +43,8 @@ TABLES: dict[str, Table] = {
     "tools": Table(reference.Tool, ("tool", "since", "platform")),
     "limits": Table(reference.Limit, ("cc",)),
     "rates": Table(reference.Rate, ("cc", "unit", "dtype", "accumulate")),
+    "digests": Table(reference.ImageDigest, ("tag", "arch")),
+    "ngc": Table(reference.NgcImage, ("tag",)),
     "driver_packages": Table(reference.DriverPackage, ("os", "origin", "branch_min")),
     "wsl": Table(reference.WslNeed, ("what",)),
 }
@@ -51,5 +53,8 @@ TABLES: dict[str, Table] = {
 NAMES = ("products", "dies")
 """The tables that only look-ups by name need."""
 
-REFERENCE = ("sources", "engines", "tools", "limits", "rates", "driver_packages", "wsl")
+REFERENCE = (
+    *("sources", "engines", "tools", "limits", "rates"),
+    *("digests", "ngc", "driver_packages", "wsl"),
+)
 """The tables that only questions and guides need."""

@@ -101,6 +101,32 @@ def test_the_compilers_images_and_driver_of_a_toolkit() -> None:
     )
 
 
+def test_images_that_others_pinned_and_the_vendors_own_frameworks() -> None:
+    pinned = lines(Question(cuda="13.4.1"), "digests")
+    assert any(
+        says.startswith(
+            "docker.io/nvidia/cuda:13.4.1-devel-ubuntu24.04, all platforms: sha256:a3f0"
+        )
+        for says in pinned
+    )
+    assert lines(Question(cuda="13.4"), "digests") == pinned
+    assert lines(Question(cuda="13.4.0"), "digests") == []
+    (ngc,) = lines(Question(cuda="13.1"), "ngc")
+    assert ngc == "nvcr.io/nvidia/pytorch:25.12-py3, 2.10.0a0+b4e4ee81d3, CUDA 13.1.0, Python 3.12"
+    # Where only the major is published, it is said of each of its releases.
+    assert any("25.04-py3, CUDA 12, Python" in says for says in lines(Question(cuda="12.6"), "ngc"))
+    assert lines(Question(cc="5.2"), "ngc") == []
+    assert lines(Question(cc="6.1"), "ngc") == ["nvcr.io/nvidia/dgl:23.07-py3: cc 6.0 and newer"]
+
+
+def test_rates_of_a_card_name_the_boards_that_are_halved() -> None:
+    rates = lines(Question(cc="8.6"), "rates")
+    assert "fma f64: 4 operations an SM and clock" in rates
+    halved = "1024 operations an SM and clock, half on geforce and geforcertx"
+    assert f"tensor f16 summed in f32: {halved}" in rates
+    assert lines(Question(cc="11.0"), "rates") == []
+
+
 @pytest.mark.parametrize(
     ("question", "says"),
     [
@@ -110,6 +136,8 @@ def test_the_compilers_images_and_driver_of_a_toolkit() -> None:
         (Question(l4t="r36.4"), "JetPack 6.2, CUDA 12.6, cc 8.7"),
         (Question(engine="docker"), "28.2.0 or newer: CDI devices work without a switch"),
         (Question(tool="ncu"), "the last with Pascal"),
+        (Question(tool="nsys"), "from 2025.2, cc 7.5 to newest"),
+        (Question(tool="nsys", cc="6.1"), "to 2025.1, cc 6.0 to newest"),
         (Question(wsl=True), "no Linux driver is ever installed there"),
     ],
 )
@@ -129,6 +157,8 @@ def test_every_line_names_a_row_its_status_and_sources_that_are_listed() -> None
         Question(l4t="39"),
         Question(engine="podman"),
         Question(tool="compute-sanitizer"),
+        Question(tool="nsys"),
+        Question(cuda="13.4"),
         Question(wsl=True),
     ]
     for question in asked:

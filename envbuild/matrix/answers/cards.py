@@ -36,6 +36,9 @@ def capability(cc: str) -> Iterator[Line]:
             releases = words([one.since and f"from {one.since}", one.until and f"to {one.until}"])
             says = words([f"{one.tool} {releases}".strip(), one.needs])
             yield line("tools", says, "tools", one.tool, one)
+    for ngc in load_reference().ngc:
+        if ngc.cc_min and _in_range(cc, ngc.cc_min, None):
+            yield line("ngc", f"{ngc.tag}: cc {ngc.cc_min} and newer", "ngc", ngc.tag, ngc)
     yield from _products(cc)
 
 

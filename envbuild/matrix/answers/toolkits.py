@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from envbuild.errors import InputError
 from envbuild.matrix.answers.cards import ordered_targets
 from envbuild.matrix.answers.common import capability, ordered, serving, words
-from envbuild.matrix.load import load
+from envbuild.matrix.load import load, load_reference
 from envbuild.matrix.model import Toolkit
 from envbuild.matrix.show import Line, line, span, unknown
 from envbuild.planner.ranges import minor, numbers
@@ -79,6 +79,15 @@ def _images(cuda: str, exact: str) -> Iterator[Line]:
             state = "deleted or past its end of life" if tag.withdrawn else ""
             says = words([f"{tag.cuda} {tag.os}: {' '.join(tag.flavours)}", cudnn, state])
             yield line("images", says, "images", f"{tag.cuda}-{tag.os}", tag)
+    for seen in load_reference().digests:
+        if minor(seen.cuda) == cuda and exact in {"", seen.cuda}:
+            says = f"{seen.tag}, {seen.arch or 'all platforms'}: {seen.digest}"
+            yield line("digests", says, "digests", f"{seen.tag}-{seen.arch or 'index'}", seen)
+    for ngc in load_reference().ngc:
+        major_alone = ngc.cuda == cuda.partition(".")[0]
+        if ngc.cuda and (major_alone or (minor(ngc.cuda) == cuda and exact in {"", ngc.cuda})):
+            parts = [ngc.framework or "", f"CUDA {ngc.cuda}", f"Python {ngc.python or 'unknown'}"]
+            yield line("ngc", words([ngc.tag, *parts]), "ngc", ngc.tag, ngc)
 
 
 def _packages(cuda: str, exact: str) -> Iterator[Line]:

@@ -11,7 +11,7 @@ class ImageTag(Row):
     Attributes:
         cuda: ``12.9.1``.
         os: ``ubuntu24.04``.
-        flavours: base, runtime, devel, as far as they exist without cuDNN.
+        flavours: base, runtime, devel and others, as far as they exist without cuDNN.
         cudnn: spelling of the cuDNN part of the tag (``cudnn8``, ``cudnn``); None = no such tag.
         cudnn_flavours: flavours that exist with it.
         cudnn_version: cuDNN inside, where sourced.

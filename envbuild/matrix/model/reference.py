@@ -86,6 +86,39 @@ class Rate(Row):
     half_on: tuple[str, ...] = ()
 
 
+class ImageDigest(Row):
+    """What a tag was seen to be, `digests.yaml`; a tag can be pushed again, a digest cannot.
+
+    Attributes:
+        tag: with registry and repository, ``docker.io/nvidia/cuda:13.4.1-devel-ubuntu24.04``.
+        arch: the platform whose manifest it is, None = the index over all of them.
+        digest: ``sha256:...``.
+        cuda: ``13.4.1``.
+    """
+
+    tag: str
+    arch: Arch | None = None
+    digest: str
+    cuda: str
+
+
+class NgcImage(Row):
+    """One framework image of the vendor's own registry, `ngc.yaml`.
+
+    Attributes:
+        tag: ``nvcr.io/nvidia/pytorch:25.12-py3``.
+        cuda: its toolkit, as exactly as it is published: ``13.1.0``, ``12``.
+        framework: version of what it is named after, where published.
+        cc_min: lowest capability that it supports, where published.
+    """
+
+    tag: str
+    cuda: str | None = None
+    framework: str | None = None
+    python: str | None = None
+    cc_min: str | None = None
+
+
 class DriverPackage(Row):
     """How a driver is installed and held at its branch, `driver_packages.yaml`.
 
@@ -129,5 +162,7 @@ class Reference(Value):
     tools: tuple[Tool, ...]
     limits: tuple[Limit, ...]
     rates: tuple[Rate, ...]
+    digests: tuple[ImageDigest, ...]
+    ngc: tuple[NgcImage, ...]
     driver_packages: tuple[DriverPackage, ...]
     wsl: tuple[WslNeed, ...]
