@@ -51,10 +51,30 @@ _SIGNS = (
         "a wheel has another hash than the lock",
         "find out why the index serves other bytes; if that is right: envbuild lock",
     ),
+    # The key that NVIDIA signs with since April 2022, so never one that our own lists lack.
+    _Sign(
+        r"NO_PUBKEY A4B469963BF863CC",
+        StaleError,
+        "the base has a list of NVIDIA's repository that is older than the repository's key",
+        "take a newer base, or remove the old list (/etc/apt/sources.list.d/cuda*.list) first",
+    ),
+    _Sign(
+        r"nvidia-smi: (?:command )?not found|libcuda\.so\.1: cannot open shared object"
+        r"|no CUDA-capable device is detected|Found no NVIDIA driver",
+        BuildError,
+        "a step looks for a GPU, and there is none at build time",
+        "take that out of the Dockerfile: envbuild certify looks at the GPU, in a container",
+    ),
     # An archive that is out of reach lacks every version, and says both.
     _NETWORK,
     _Sign(
-        r"E: Version '[^']*' for '[^']*' was not found|Hash Sum mismatch|No matching distribution"
+        r"No matching distribution found for .*",
+        StaleError,
+        "the package index no longer serves what the lock names",
+        "another index or mirror that still has it (--index-url), else lock again: envbuild lock",
+    ),
+    _Sign(
+        r"E: Version '[^']*' for '[^']*' was not found|Hash Sum mismatch"
         r"|File has unexpected size|E: Failed to fetch \S+  404 |computed checksums? did NOT match",
         StaleError,
         "the archive no longer serves what the lock names",
@@ -146,7 +166,8 @@ def evidence(log: str) -> tuple[str, tuple[str, ...]]:
         elif hit := re.match(r"(?:\[\d+/\d+\] )?STEP \d+/\d+: (.*)", text):
             step, said = hit.group(1), []
         elif not mark or re.match(r"ERROR: |failed to ", text):
-            said.append(text)
+            # A log that is cut before its end still has the numbers of BuildKit's steps.
+            said.append(re.sub(r"^#\d+ \d+\.\d+ ", "", text))
     said = [_unquoted(line.replace(f'"{step}"', "")) for line in said]
     return step, tuple(line for line in said if line.strip("- "))
 

@@ -11,8 +11,8 @@ from envbuild.lock.parts import lock_parts
 from envbuild.lock.wheels import lock_wheels
 from envbuild.render import templates
 from envbuild.render.view import PLATFORMS, supported
-from envbuild.values.codec import digest
-from envbuild.values.lock import Lock
+from envbuild.values.codec import Pairs, digest
+from envbuild.values.lock import Lock, Wheel
 from envbuild.values.plan import Plan
 
 
@@ -36,6 +36,7 @@ def lock(plan: Plan, net: Net, engine: Engine | None = None) -> Lock:
     local = engine is not None and engine.name == "local"
     base = None if local else lock_base(ref, platform, net)
     runtime = plan.image.runtime_ref
+    wheels = lock_wheels(plan, net) if plan.packages else ()
     found = Closure((), ())
     if base and plan.apt:
         found = closure(plan, f"{base.ref}@{base.digest}", platform, net, engine)
@@ -49,12 +50,21 @@ def lock(plan: Plan, net: Net, engine: Engine | None = None) -> Lock:
         python=plan.python if plan.packages else None,
         apt_index=found.lines,
         apt=found.packages,
-        wheels=lock_wheels(plan, net) if plan.packages else (),
+        wheels=wheels,
         key=found.key,
         parts=lock_parts(plan, net),
+        index_urls=_addresses(plan, wheels),
         templates=templates.hashes(),
         probes=probes.hashes(),
     )
+
+
+def _addresses(plan: Plan, wheels: tuple[Wheel, ...]) -> Pairs:
+    """Where the framework's index lives, if a wheel came from it; as the plan has it, no mirror."""
+    torch = plan.torch
+    if torch is None or not torch.index_url or all(w.index != torch.index for w in wheels):
+        return Pairs()
+    return Pairs({torch.index: torch.index_url})
 
 
 def stale(made: Lock, plan: Plan) -> tuple[str, ...]:

@@ -67,6 +67,8 @@ class Lock(Value):
         apt_index: ``suite component ...`` lines the closure was resolved against.
         key: what signs the vendor's repository, where packages come from one.
         parts: the toolkit's archive files, in the order in which they are unpacked.
+        index_urls: public address of each framework index that wheels came from, by its name; the
+            default index is a setting of the network, and in no lock.
         templates: template name to sha256.
         probes: probe name to sha256.
     """
@@ -84,5 +86,6 @@ class Lock(Value):
     wheels: tuple[Wheel, ...] = ()
     key: Key | None = None
     parts: tuple[Part, ...] = ()
+    index_urls: Pairs = Pairs()
     templates: Pairs = Pairs()
     probes: Pairs = Pairs()

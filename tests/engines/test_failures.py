@@ -128,3 +128,31 @@ def test_what_the_fetching_of_a_toolkit_says(line: str) -> None:
     assert type(error) is kind
     assert says in error.what
     assert line[:40] in error.why
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "fix"),
+    [
+        # tests/cases: C58.0, C70.1 and C87.3; then the wording of bash.
+        (
+            "GPG error: .../cuda/repos/ubuntu2004/x86_64  InRelease: The following signatures "
+            "couldn't be verified because the public key is not available: "
+            "NO_PUBKEY A4B469963BF863CC",
+            7,
+            "newer base",
+        ),
+        ("#8 0.312 /bin/sh: 1: nvidia-smi: not found ... exit code: 127", 5, "certify"),
+        ("#8 0.312 bash: line 1: nvidia-smi: command not found", 5, "certify"),
+        (
+            "ERROR: No matching distribution found for nvidia-cudnn-cu12==9.1.0.70",
+            7,
+            "another index",
+        ),
+    ],
+)
+def test_a_line_of_a_log_gets_its_own_way_out(log: str, code: int, fix: str) -> None:
+    error = failure("docker", log)
+    assert error.exit_code == code
+    assert fix in error.fix
+    # The control: another text in the same frame is any build that failed.
+    assert fix not in failure("docker", "#8 0.312 /bin/sh: 1: make: not found").fix

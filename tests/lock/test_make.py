@@ -1,18 +1,20 @@
 """The lock of a plan: complete, free of this network, readable, and known when it is stale."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from envbuild.certify import probes
+from envbuild.engines.local import LocalEngine
 from envbuild.errors import MachineError, NoPlanError, StaleError
 from envbuild.io.net import Net
 from envbuild.lock import apt, make
 from envbuild.lock.text import dump_lock
 from envbuild.render import templates
 from envbuild.values.codec import Pairs, load, replace
-from envbuild.values.lock import AptPackage, Lock
-from envbuild.values.plan import Plan
+from envbuild.values.lock import AptPackage, Lock, Wheel
+from envbuild.values.plan import Plan, TorchChoice
 from tests.lock.server import Server, layer, push
 from tests.render import locks, plans
 
@@ -95,6 +97,33 @@ def test_the_text_reads_back_one_entry_a_line(lock: Lock) -> None:
     assert sum(line.startswith('    {"name": ') for line in lines) == len(entries)
 
 
+@pytest.mark.parametrize(
+    ("index", "urls"),
+    [("cu126", {"cu126": "https://download.pytorch.org/whl/cu126"}), ("pypi", {})],
+)
+def test_it_says_where_a_framework_index_is_and_no_mirror(
+    index: str, urls: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The default index is each network's own affair, even if the matrices gave an address."""
+    found = Wheel(name="torch", version="2", file="t.whl", sha256="0" * 64, index=index)
+    monkeypatch.setattr(make, "lock_wheels", lambda *_: (found,))
+    torch = TorchChoice(version="2", index="cu126", index_url=urls.get("cu126", "https://x.example"))
+    plan = replace(plans.WHEELS, torch=torch)
+    net = Net(index_url="https://mirror.example/simple")
+    made = make.lock(plan, net, LocalEngine(root=Path("prefix")))
+    assert made.index_urls == Pairs(urls)
+    text = dump_lock(made)
+    assert b"mirror.example" not in text
+    make.check(load(Lock, text, "envbuild.lock"), plan, "envbuild.lock")
+
+
+def test_a_lock_of_an_earlier_release_has_no_addresses() -> None:
+    kept = json.loads(dump_lock(fresh()))
+    kept.pop("index_urls", None)
+    old = load(Lock, json.dumps(kept).encode(), "envbuild.lock")
+    make.check(old, plans.IMAGE, "envbuild.lock")
+
+
 def fresh() -> Lock:
     """A lock of the image plan by this release."""
     return replace(locks.IMAGE, templates=templates.hashes(), probes=probes.hashes())
@@ -121,8 +150,6 @@ def test_a_stale_lock_says_why(changes: dict[str, object], reason: str) -> None:
 
 
 def test_the_local_engine_locks_wheels_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from envbuild.engines.local import LocalEngine
-
     monkeypatch.setattr(make, "lock_wheels", lambda *_: locks.WHEELS.wheels)
     made = make.lock(plans.WHEELS, Net(offline=True), LocalEngine(root=Path("prefix")))
     assert (made.base, made.apt) == (None, ())
