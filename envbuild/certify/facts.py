@@ -178,12 +178,24 @@ def image_facts(seen: Seen) -> ImageFacts:
         os=f"{os_id}{os_version}" or None,
         shell=found.get("sh"),
         compilers=tuple(compilers),
-        resolves=tuple(Resolved(name=n, path=e.path or None) for n, e in loaded.items()),
+        resolves=tuple(_resolved(load) for load in loaded.values()),
         drivers=baked(seen),
         framework=framework,
+        python=python.python,
+        packages=Pairs(python.versions),
+        apt=Pairs(apt(seen.step("dpkg")) or {}),
         labels=seen.image.labels,
         env=seen.image.env,
         user=seen.image.user,
+    )
+
+
+def _resolved(load: Event) -> Resolved:
+    return Resolved(
+        name=load.name,
+        path=load.path or None,
+        version=version(load.version) if load.version else None,
+        error=load.error if load.error and there(load) else None,
     )
 
 

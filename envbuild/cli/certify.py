@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from envbuild.engines.find import Found
     from envbuild.io.net import Net
     from envbuild.io.workspace import Workspace
+    from envbuild.values.certificate import Certificate
     from envbuild.values.image import Image
     from envbuild.values.lock import Lock
     from envbuild.values.plan import Plan
@@ -53,6 +54,17 @@ def command(
         Path | None,
         typer.Option("--record", help="Also keep everything observed, to be judged again."),
     ] = None,
+    observed: Annotated[
+        Path | None,
+        typer.Option("--observed", help="Judge what --record kept; nothing runs, no certificate."),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="With --observed: a recorded host instead.")
+    ] = None,
+    image_facts: Annotated[
+        Path | None,
+        typer.Option("--image-facts", help="With --observed: what the image is, instead."),
+    ] = None,
     device: Annotated[str | None, typer.Option("--device", help="GPU to use, by uuid.")] = None,
     access: Annotated[
         str | None, typer.Option("--access", help="GPU access: cdi, gpus, nvidia-runtime, native.")
@@ -64,12 +76,24 @@ def command(
     8 inconclusive, 9 the suite proved nothing. The certificate is written whenever its probes ran.
     """
     from envbuild.certify import run
-    from envbuild.certify.report.table import table
     from envbuild.host.detect import this_machine
     from envbuild.io import files
     from envbuild.io.workspace import Workspace
     from envbuild.values.codec import dump
 
+    if observed is None and (host or image_facts):
+        what = "--host and --image-facts replace what was observed elsewhere"
+        raise InputError(what, fix="give --observed FILE too (envbuild certify --record FILE)")
+    if observed:
+        certificate = _replayed(
+            observed,
+            host=host,
+            image_facts=image_facts,
+            plan=plan,
+            lock=lock,
+            require=_words(require) or ("smoke",),
+        )
+        return _show(certificate, None, out=out, junit=junit, json=output.json)
     space = Workspace()
     target = out or space.path("certificate.json")
     _can_write(path for path in (target, record, junit) if path)
@@ -96,15 +120,64 @@ def command(
         files.write(target, dump(certificate))
     if record:
         files.write(record, dump(seen))
+    return _show(certificate, target, out=None, junit=junit, json=output.json)
+
+
+def _show(
+    certificate: "Certificate",
+    saved: Path | None,
+    *,
+    out: Path | None,
+    junit: Path | None,
+    json: bool,
+) -> int:
+    """Write the reports, print the result; the exit code is the verdict."""
+    from envbuild.certify.report.table import table
+    from envbuild.io import files
+    from envbuild.values.codec import dump
+
+    if out:
+        files.write(out, dump(certificate))
     if junit:
         from envbuild.certify.report.junit import junit as xml
 
         files.write(junit, xml(certificate))
-    if output.json:
+    if json:
         show.json(certificate)
     else:
-        show.result(show.clean(table(certificate, str(target))))
+        show.result(show.clean(table(certificate, str(saved) if saved else None)))
     return certificate.exit
+
+
+def _replayed(
+    observed: Path,
+    *,
+    host: str | None,
+    image_facts: Path | None,
+    plan: str | None,
+    lock: str | None,
+    require: tuple[str, ...],
+) -> "Certificate":
+    """The verdict of recorded observations, with another host or image in their place."""
+    from envbuild.certify.replay import replay
+    from envbuild.certify.run import state
+    from envbuild.certify.seen import Seen
+    from envbuild.io import files
+    from envbuild.matrix.load import load as load_matrices
+    from envbuild.values.codec import load
+    from envbuild.values.host import Host
+    from envbuild.values.image import ImageFacts
+
+    seen = replay(
+        load(Seen, files.read(observed), str(observed)),
+        host=load(Host, files.read(host), host) if host else None,
+        facts=load(ImageFacts, files.read(image_facts), str(image_facts)) if image_facts else None,
+        plan=_plan(plan, None),
+        lock=_lock(lock, None),
+        require=require,
+        matrices=load_matrices(),
+    )
+    return state(seen, require, replayed=True)
 
 
 def _can_write(paths: "Iterable[Path]") -> None:

@@ -65,10 +65,18 @@ class Image(Value):
 
 
 class Resolved(Value):
-    """What the loader of the image finds for one library name; path None = not found."""
+    """What the loader of the image finds for one library name.
+
+    Attributes:
+        path: None = not found.
+        version: ``13.5``, of a CUDA runtime that says so when it is loaded.
+        error: what the loader says of a file that is there and does not load.
+    """
 
     name: str
     path: str | None = None
+    version: str | None = None
+    error: str | None = None
 
 
 class ImageFacts(Value):
@@ -81,6 +89,9 @@ class ImageFacts(Value):
         resolves: libcuda, libnvidia-ml, libcudart ... as the loader inside finds them.
         drivers: driver files that are baked into the image.
         framework: torch version and its CUDA, where torch is installed.
+        arch_list: targets that torch was built for, as it names them (``sm_80``, ``compute_90``).
+        python: version of the interpreter; ``packages`` are its distributions with versions.
+        apt: Debian packages with versions.
     """
 
     schema: Literal["envbuild/image-facts/1"] = "envbuild/image-facts/1"
@@ -94,6 +105,10 @@ class ImageFacts(Value):
     resolves: tuple[Resolved, ...] = ()
     drivers: tuple[str, ...] = ()
     framework: tuple[Tool, ...] = ()
+    arch_list: tuple[str, ...] = ()
+    python: str | None = None
+    packages: Pairs = Pairs()
+    apt: Pairs = Pairs()
     labels: Pairs = Pairs()
     env: Pairs = Pairs()
     user: str = ""

@@ -35,6 +35,8 @@ def _lines(c: Certificate, saved: str | None) -> Iterator[str]:
     yield _verdict(c, saved)
     if c.not_run:
         yield f"not run   {', '.join(c.not_run)}"
+    if c.recorded == "replayed":
+        return
     if c.exit == 0:
         yield f"next      envbuild run {c.subject.name}"
     elif c.exit == 4 and not any(s.name == "toolchain" and s.required for s in c.suites):
@@ -94,7 +96,9 @@ def _passed(check: Check | None) -> bool:
 def _verdict(c: Certificate, saved: str | None) -> str:
     required = ", ".join(s.name for s in c.suites if s.required) or "nothing"
     line = f"{_WORDS.get(c.exit, 'NOT CERTIFIED')} {required}"
-    if c.exit:
+    if c.recorded == "replayed":
+        line = f"REPLAYED, no certificate: {c.verdict} (exit {c.exit}) {required}"
+    elif c.exit:
         line = f"{_WORDS.get(c.exit, 'NOT CERTIFIED')}: {required}"
     if c.device:
         line += f", cc {c.device.cc}"
