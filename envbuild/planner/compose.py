@@ -16,7 +16,7 @@ from envbuild.planner.choose import Choice
 from envbuild.planner.gencode import Code, codes, every_code, flags
 from envbuild.planner.ranges import Range, minor, numbers
 from envbuild.planner.rules.compilers import gcc_for
-from envbuild.planner.rules.packages import own_range, row_for
+from envbuild.planner.rules.packages import left_to_torch, own_range, row_for
 from envbuild.planner.rules.torch import companion
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import COMPANIONS, Card, Target, Wanted
@@ -139,9 +139,10 @@ def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
             version, _ = companion(table, choice.build, wanted.name)
             yield f"{wanted.name}=={version}" if version else str(wanted)
             continue
+        if left_to_torch(table, target, wanted):
+            continue
         row = row_for(table, wanted, place.cuda, target.cc)
-        mine = row is not None and row.name == "cudnn"
-        if mine and (choice.build is not None or cudnn_from_tag(table, target, place)):
+        if row is not None and row.name == "cudnn" and cudnn_from_tag(table, target, place):
             continue
         old = old or (row is not None and row.cudnn)
         if row is not None and wanted.range is not None and own_range(row, wanted) is None:

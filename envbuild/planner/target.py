@@ -13,6 +13,9 @@ COMPILED = frozenset({"extension", "arch-specific"})
 COMPANIONS = ("torchvision", "torchaudio")
 """Packages that are built for one version of torch each, and bring torch; fields of `TorchPair`."""
 
+PINNED = ("triton", "cudnn", "nccl")
+"""Packages that torch's wheels require in one version each; fields of `TorchBuild`, where known."""
+
 Platform = Literal["linux", "sbsa", "wsl2", "jetson-l4t", "jetson-sbsa"]
 
 

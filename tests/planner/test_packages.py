@@ -112,6 +112,46 @@ def test_a_version_outside_every_row_is_a_warning() -> None:
     assert "package-version" not in ids(ask("8.6", packages="tensorflow"))
 
 
+def test_torch_brings_the_triton_and_cudnn_that_it_requires() -> None:
+    """A second pin beside torch's own is one that pip cannot meet."""
+    for asked in ("triton", "triton==3.5.1", "cudnn", "cudnn==9.10", "nccl"):
+        plan = ask("8.6", packages=f"torch==2.9.1,{asked}")
+        assert plan.packages == ("torch==2.9.1",), asked
+        assert "torch-pins" in ids(plan, "info")
+    for other in ("triton==3.2.0", "cudnn==9.11", "nccl==2.18"):
+        assert ask("8.6", packages=f"torch==2.9.1,{other}").outcome == "refuse"
+    free = ask("8.6", packages="torch,triton==3.5.1").torch
+    assert free is not None
+    assert free.version == "2.9.1"
+    # Neither the toolkit nor the Python of a newer Triton counts.
+    assert ask("8.6", packages="torch==2.9.1,triton", base_os="ubuntu22.04").outcome == "ok"
+    assert ask("8.6", packages="torch==2.6.0,triton", cuda="11.8").outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("asked", "installed"),
+    [
+        ("nccl", "nvidia-nccl-cu12"),
+        ("dali", "nvidia-dali-cuda120"),
+        ("tensorrt", "tensorrt-cu12<10.5"),
+        ("nvidia-nccl-cu12", "nvidia-nccl-cu12"),
+    ],
+)
+def test_what_people_call_a_library_is_not_its_package(asked: str, installed: str) -> None:
+    assert installed in ask("7.0", packages=asked).packages
+
+
+def test_a_version_belongs_to_the_requirement_that_had_it() -> None:
+    """The extra or package for a CUDA major begins with some version: before it there is none."""
+    assert "jax[cuda12]==0.4.30" in ask("8.6", packages="jax==0.4.30").packages
+    assert "jax[cuda13]==0.7.2" in ask("8.6", packages="jax==0.7.2").packages
+    old = ask("8.6", packages="cupy==13.0.0")
+    assert any(p.startswith("cupy-cuda12x") for p in old.packages)
+    assert "tensorflow[and-cuda]==2.15.1" in ask("8.6", packages="tensorflow==2.15.1").packages
+    assert ask("8.6", packages="tensorflow==2.15.1").python in {"3.9", "3.10", "3.11"}
+    assert ask("8.6", packages="tensorflow==2.10.1").outcome == "refuse"
+
+
 def test_a_package_that_takes_any_cudnn_gets_one_with_code_for_the_card() -> None:
     assert "nvidia-cudnn-cu12==9.10.2.21" in ask("6.1", packages="jax").packages
     assert not any("cudnn" in p for p in ask("8.6", packages="jax").packages)

@@ -14,6 +14,8 @@ from envbuild.planner.rules.torch import (
     finished,
     key,
     newest,
+    pinned,
+    system_of,
     triton_of,
 )
 from envbuild.planner.table import cite
@@ -49,6 +51,10 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
                 says = f"{wanted.name} {version} is the one that goes with torch {build.torch}"
                 yield note("torch-pair", "info", says, cite(pair, pair.torch))
                 continue
+        if build is not None and (one := pinned(chosen.table, build, wanted)) is not None:
+            says = f"torch {build.torch} requires {' '.join(filter(None, one))} itself"
+            yield note("torch-pins", "info", says, cite(build, key(build)))
+            continue
         if wanted.name not in chosen.table.packages:
             says = (
                 f"{wanted.name} has no row in the matrices: neither it nor what it pulls in is "
@@ -74,7 +80,12 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
             yield note("package-beside", "info", says, source)
         if range is not None and row.version and row.version not in range:
             says = f"{wanted} was not looked at; the row is about {row.name} {row.version}"
-            inside = row.version_min is not None
+            # Wheels for some Pythons alone: whether that version has one for this is not known.
+            python = system_of(chosen.table, target, place.os)[0] if row.pythons else None
+            says += (
+                f": whether it has a wheel for Python {python} is pip's to say" if python else ""
+            )
+            inside = row.version_min is not None and not row.pythons
             yield note("package-version", "info" if inside else "warn", says, source)
 
 

@@ -48,6 +48,7 @@ BUILDS = (
     torch.torch_code,
     torch.torch_jit,
     torch.torch_pair,
+    torch.torch_pins,
 )
 """The same for framework builds."""
 

@@ -5,7 +5,8 @@ from envbuild.planner.ranges import Range, numbers
 from envbuild.planner.rules.base import about, error, rule
 from envbuild.planner.rules.torch import system_of
 from envbuild.planner.table import Place, Table, cite
-from envbuild.planner.target import Target, Wanted
+from envbuild.planner.target import PINNED, Target, Wanted
+from envbuild.values.codec import replace
 from envbuild.values.finding import Finding
 
 
@@ -21,10 +22,17 @@ def own_range(row: PackageRule, wanted: Wanted) -> Range | None:
     return None if wanted.name in row.extra else wanted.range
 
 
-@rule(("cuda",), "cc", asked=("packages",))
+def left_to_torch(table: Table, target: Target, wanted: Wanted) -> bool:
+    """Its version is the one that torch's wheels require (`torch_pins`)."""
+    rows = table.packages.get(wanted.name, ())
+    return target.torch is not None and any(row.name in PINNED for row in rows)
+
+
+@rule(("cuda",), "cc", "torch", asked=("packages",))
 def package_served(table: Table, place: Place, target: Target) -> Finding | None:
     """Each package must serve the toolkit and every card."""
-    for wanted in target.packages:
+    for asked in target.packages:
+        wanted = replace(asked, range=None) if left_to_torch(table, target, asked) else asked
         rows = table.packages.get(wanted.name)
         if rows and row_for(table, wanted, place.cuda, target.cc) is None:
             against = [(_against(r, place.cuda, target.cc, wanted), r) for r in rows]
@@ -35,12 +43,14 @@ def package_served(table: Table, place: Place, target: Target) -> Finding | None
     return None
 
 
-@rule(("cuda", "os"), "cc", "python", "glibc", asked=("packages",))
+@rule(("cuda", "os"), "cc", "python", "glibc", "torch", asked=("packages",))
 def package_python(table: Table, place: Place, target: Target) -> Finding | None:
     """A pinned package needs a wheel for the base's own Python and C library."""
     python, glibc = system_of(table, target, place.os)
     where = place.os or "this machine"
     for wanted in target.packages:
+        if left_to_torch(table, target, wanted):
+            continue
         row = row_for(table, wanted, place.cuda, target.cc)
         range = own_range(row, wanted) if row is not None else None
         if row is None or not (range is None or (row.version or "0") in range):
@@ -73,7 +83,8 @@ def _against(row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted) -
             return f"{row.requirement} has no code for cc {one}"
     range = own_range(row, wanted)
     if range is not None and not _may_be(row, range):
-        return f"{row.requirement} cannot be {range.text}"
+        first, last = row.version_min or "", row.version_max or row.version or ""
+        return f"{row.requirement} is {f'{first} to {last}'.strip()} here, not {range.text}"
     return ""
 
 

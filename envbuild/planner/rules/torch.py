@@ -8,7 +8,7 @@ from envbuild.planner.gencode import runs_on
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.rules.base import error, rule
 from envbuild.planner.table import Place, Table, cite, remember
-from envbuild.planner.target import COMPANIONS, Target
+from envbuild.planner.target import COMPANIONS, PINNED, Target, Wanted
 from envbuild.values.finding import Finding
 
 JETSONS = "Jetsons have builds of their own, from NVIDIA"
@@ -177,6 +177,33 @@ def torch_pair(table: Table, build: TorchBuild, target: Target) -> Finding | Non
             if row is not None and version is not None and version not in wanted.range:
                 says = f"{wanted.name} {version} goes with torch {build.torch}, not {wanted}"
                 return error("torch-pair", says, cite(row, row.torch))
+    return None
+
+
+def pinned(table: Table, build: TorchBuild, wanted: Wanted) -> tuple[str, str | None] | None:
+    """What the wheel requires of a package itself: its name and version; None = nothing."""
+    rows = table.packages.get(wanted.name)
+    name = rows[0].name if rows else wanted.name
+    if name not in PINNED:
+        return None
+    version = getattr(build, name, None)
+    if name == "triton" and version is None:
+        # One release of torch requires one Triton, whatever its CUDA.
+        same = (b.triton for b in table.builds if (b.torch, b.arch) == (build.torch, build.arch))
+        version = next(filter(None, same), None)
+    return name, version
+
+
+@rule("build", asked=("packages",))
+def torch_pins(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """A wheel of torch requires one version of Triton and cuDNN, and pip takes no other."""
+    for wanted in target.packages:
+        one = pinned(table, build, wanted)
+        if one is None or wanted.range is None or (one[1] is not None and one[1] in wanted.range):
+            continue
+        own = f"{one[0]} {one[1] or 'of its own, which is not in these matrices'}"
+        says = f"torch {build.torch} from {build.index} requires {own}, not {wanted}"
+        return error("torch-pins", says, cite(build, key(build)))
     return None
 
 
