@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
@@ -27,30 +28,17 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Kind(NamedTuple):
-    """Machines that no rule tells apart; the first of them stands for all."""
+    """Machines that no rule tells apart.
+
+    Attributes:
+        target: what stands for all; of drivers that are alike it has the fleet's oldest, so that
+            kinds share what the rules say of a driver.
+        first: the first of them as it is, for what is said of one machine.
+    """
 
     target: Target
+    first: Target
     nodes: list[Node]
-
-    @property
-    def ends(self) -> list[Target]:
-        """The machines of the oldest and the newest driver: what all share is what these do."""
-        given = [node.target for node in self.nodes if node.target.driver is not None]
-        if not given:
-            return [self.target]
-        by_age = sorted(given, key=lambda target: numbers(target.driver or ""))
-        first, last = by_age[0], by_age[-1]
-        return (
-            [self.target]
-            if first.driver == last.driver
-            else [
-                replace(self.target, **{name: getattr(one, name) for name in _OF_DRIVER})
-                for one in (first, last)
-            ]
-        )
-
-
-_OF_DRIVER = ("driver", "request", "provenance")
 
 
 def kinds(table: Table, nodes: Sequence[Node]) -> list[Kind]:
@@ -62,27 +50,55 @@ def kinds(table: Table, nodes: Sequence[Node]) -> list[Kind]:
     cards: dict[Card, Card] = {}
     known: dict[int, Kind] = {}
     found: dict[Target, Kind] = {}
-    steps = _steps(table, {card for node in nodes for card in node.target.cards})
+    oldest = _oldest(table, nodes)
     for node in nodes:
-        target = node.target
-        kind = known.get(id(target))
+        kind = known.get(id(node.target))
         if kind is None:
-            same = [cards.setdefault(replace(card, name=None), card) for card in target.cards]
-            target = replace(target, cards=tuple(dict.fromkeys(same)))
+            same = [cards.setdefault(replace(card, name=None), card) for card in node.target.cards]
+            first = replace(node.target, cards=tuple(dict.fromkeys(same)))
+            target = first if first.driver is None else on_driver(first, oldest[first.driver])
             facts = {} if target.on_host else dict.fromkeys(("glibc", "gcc", "python", "host_os"))
-            driver = _step(steps, target.driver)
-            key = replace(target, request=Request(), provenance=(), driver=driver, **facts)
-            kind = known[id(node.target)] = found.setdefault(key, Kind(target, []))
+            key = replace(target, request=Request(), provenance=(), **facts)
+            kind = known[id(node.target)] = found.setdefault(key, Kind(target, first, []))
         kind.nodes.append(node)
     return sorted(found.values(), key=lambda kind: [numbers(cc) for cc in kind.target.cc])
 
 
-def _step(steps: list[Version], driver: str | None) -> str | None:
-    """Where a driver stands: its branch, and between which versions of the rows, or on which."""
-    if driver is None:
-        return None
-    at = numbers(driver)
-    return f"{at[0]} {bisect_left(steps, at)} {bisect_right(steps, at)}"
+def on_driver(target: Target, driver: str) -> Target:
+    """The machine with another driver of the same level."""
+    facts = [replace(p, value=driver) if p.fact == "driver" else p for p in target.provenance]
+    named = target.request.driver and driver
+    request = replace(target.request, driver=named)
+    return replace(target, driver=driver, request=request, provenance=tuple(facts))
+
+
+def newest(group: Sequence[Kind]) -> Target:
+    """The machine with the newest driver, where one is known."""
+    drivers = [
+        (numbers(node.target.driver), node.target.driver, kind)
+        for kind in group
+        for node in kind.nodes
+        if node.target.driver is not None
+    ]
+    _, driver, kind = max(drivers, key=itemgetter(0))
+    return on_driver(kind.first, driver)
+
+
+def _oldest(table: Table, nodes: Sequence[Node]) -> dict[str, str]:
+    """For each driver of these machines the oldest that is alike.
+
+    That is the same branch, and the same place among the versions in the rows: between two of
+    them, or on one.
+    """
+    steps = _steps(table, {card for node in nodes for card in node.target.cards})
+    given = {node.target.driver for node in nodes if node.target.driver is not None}
+    found: dict[str, str] = {}
+    first: dict[tuple[int, int, int], str] = {}
+    for driver in sorted(given, key=numbers):
+        at = numbers(driver)
+        here = (at[0], bisect_left(steps, at), bisect_right(steps, at))
+        found[driver] = first.setdefault(here, driver)
+    return found
 
 
 def _steps(table: Table, cards: Iterable[Card]) -> list[Version]:

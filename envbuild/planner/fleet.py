@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from envbuild.matrix.model import Matrices
-from envbuild.planner.alike import Kind, Node, kinds
+from envbuild.planner.alike import Kind, Node, kinds, newest
 from envbuild.planner.cards import cpu_of
 from envbuild.planner.choose import choose, feasible
 from envbuild.planner.join import join, own
@@ -58,7 +58,7 @@ def cover(nodes: Sequence[Node], matrices: Matrices, *, split: bool, strict: boo
         groups = []
     made = [(group, _together(table, group)) for group in groups]
     # A refusal says what to change of one machine: the first of its kind.
-    made += [([kind], own(table, kind.target)) for kind in alone]
+    made += [([kind], own(table, kind.first)) for kind in alone]
     entries = tuple(
         FleetEntry(nodes=_names(group), plan=plan_one(table, target)) for group, target in made
     )
@@ -114,7 +114,10 @@ def _groups(table: Table, every: list[Kind]) -> list[list[Kind]]:
 
 def _together(table: Table, group: list[Kind]) -> Target:
     """The target of the image for these machines."""
-    return own(table, join([target for kind in group for target in kind.ends]))
+    if len({node.target.driver for kind in group for node in kind.nodes}) == 1:
+        return own(table, join([kind.first for kind in group]))
+    # No one flag names their drivers, however alike they are.
+    return own(table, join([kind.target for kind in group] + [newest(group)]))
 
 
 def _class(target: Target) -> object:
