@@ -43,6 +43,8 @@ def show_(
     l4t: Annotated[str, typer.Option("--l4t", help="A Jetson release: r36.4.")] = "",
     engine: Annotated[str, typer.Option("--engine", help="docker, podman ...")] = "",
     tool: Annotated[str, typer.Option("--tool", help="ncu, nvprof, cuda-gdb ...")] = "",
+    gcc: Annotated[str, typer.Option("--gcc", help="A compiler in hand: 14.")] = "",
+    python: Annotated[str, typer.Option("--python", help="A Python in hand: 3.13.")] = "",
     wsl: Annotated[bool, typer.Option("--wsl", help="What WSL 2 needs.")] = False,
 ) -> int:
     """Answer plain questions, each line with its source and status."""
@@ -59,6 +61,8 @@ def show_(
         l4t=l4t,
         engine=engine,
         tool=tool,
+        gcc=gcc,
+        python=python,
         wsl=wsl,
     )
     answer = ask(question)

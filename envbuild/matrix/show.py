@@ -63,6 +63,8 @@ class Question(Value):
     l4t: str = ""
     tool: str = ""
     engine: str = ""
+    gcc: str = ""
+    python: str = ""
     wsl: bool = False
 
 

@@ -14,6 +14,11 @@ _PACKAGE = re.compile(r"([a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?)(\[[a-z0-9,-]{1,60
 _WINDOWS = re.compile(r"\d\d\.\d\.1(\d)\.(\d{2})(\d{2})", re.ASCII)
 _OLDEST = 300  # numbers of driver branches begin above, CUDA versions end far below
 _NEWEST = 999  # and have three digits
+_HOSTS = (
+    "alma", "arch", "centos", "fedora", "gentoo", "linuxmint", "manjaro", "mint", "nixos",
+    "opensuse", "pop", "sles", "suse", "void",
+)  # fmt: skip
+"""How the names of systems begin that people have, in releases that no row is about."""
 _MUSL = ("alpine", "chimera", "postmarketos")  # systems without glibc
 
 
@@ -107,7 +112,16 @@ def system(text: str, table: Table) -> str:
         what = f"--base-os {text[:60]!r} has the C library musl, and CUDA is built for glibc"
         raise InputError(what, fix="take a base with glibc, for example debian13 or ubuntu24.04")
     if name not in ids:
-        unknown("--base-os", text, tuple(ids))
+        if name.startswith(_HOSTS):
+            what = f"--base-os {text[:60]!r} is not in the matrices"
+            raise InputError(
+                what,
+                why="no vendor image is made of it, and its compiler and C library are not known",
+                fix="an image of ubuntu24.04 or debian13 runs on such a machine, too; for the "
+                "machine itself give --where host with its --glibc and --gcc instead of --base-os",
+            )
+        dotless = {id.replace(".", "") for id in ids.values() if "." in id}
+        unknown("--base-os", text, tuple(word for word in ids if word not in dotless))
     return ids[name]
 
 

@@ -101,6 +101,45 @@ def test_the_compilers_images_and_driver_of_a_toolkit() -> None:
     )
 
 
+def test_a_major_is_a_prefix_and_a_patch_release_that_is_in_no_row_is_said() -> None:
+    every = [part.about for s in ask(Question(cuda="12")).sections for part in s.lines]
+    assert (every[0], every[-1]) == ("12.9", "12.0")
+    served = lines(Question(cuda="13", cc="6.1"))
+    assert served[0].startswith("has no target for 6.1: sm_75 to sm_121")
+    (release,) = lines(Question(cuda="12.9.7"), "release")
+    assert release == "12.9.7 is in no row; of 12.9 these are: 12.9.0, 12.9.1, 12.9.2"
+    assert lines(Question(cuda="12.9.1"), "release") == []
+    assert lines(Question(cuda="CUDA v12.9")) == lines(Question(cuda="12.9"))
+
+
+def test_a_compiler_in_hand() -> None:
+    assert lines(Question(gcc="gcc-14"), "toolkits") == ["12.8-13.5 take gcc 14"]
+    assert lines(Question(gcc="14.2"), "not") == ["10.2-12.6: 12.6 takes gcc up to 13"]
+    assert "debian13: its own" in lines(Question(gcc="14"), "systems")
+    assert lines(Question(gcc="99"), "toolkits") == []
+    with pytest.raises(InputError, match="banana"):
+        ask(Question(gcc="banana"))
+
+
+def test_a_python_in_hand() -> None:
+    assert lines(Question(python="3.13.5"), "torch") == ["2.5.0-2.15.0 have wheels for Python 3.13"]
+    assert lines(Question(python="python3.13"), "systems") == ["debian13: its own"]
+    with pytest.raises(InputError, match=r"2\.7"):
+        ask(Question(python="2.7"))
+
+
+def test_torch_as_a_package_is_the_newest_release() -> None:
+    assert lines(Question(package="torch"), "builds") == lines(Question(torch="2.15.0"), "builds")
+
+
+def test_words_that_people_use_for_systems_and_jetsons() -> None:
+    assert lines(Question(os="Ubuntu 26.04")) == lines(Question(os="ubuntu26.04"))
+    assert lines(Question(l4t="JetPack 6.2")) == lines(Question(l4t="r36.4"))
+    assert all("Orin" in says for says in lines(Question(l4t="jetson orin")))
+    with pytest.raises(InputError, match="musl"):
+        ask(Question(os="alpine"))
+
+
 def test_images_that_others_pinned_and_the_vendors_own_frameworks() -> None:
     pinned = lines(Question(cuda="13.4.1"), "digests")
     assert any(

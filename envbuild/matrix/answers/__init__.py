@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from envbuild.matrix.answers import cards, machines, packages, toolkits
+from envbuild.matrix.answers import cards, compilers, machines, packages, toolkits
 from envbuild.matrix.names import cc_of
 from envbuild.matrix.show import Line, Question
 
@@ -31,6 +31,8 @@ def sections(question: Question) -> Iterator[tuple[str, Iterable[Line]]]:
         (question.os, "system", machines.system),
         (question.l4t, "L4T", machines.l4t),
         (question.engine, "engine", machines.engine),
+        (question.gcc, "gcc", compilers.gcc),
+        (question.python, "Python", compilers.python),
     ):
         if flag:
             yield f"{title} {flag}", whole(flag)

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
-from envbuild.matrix.answers.common import least, ordered, words
+from envbuild.matrix.answers.common import least, ordered, table, words
 from envbuild.matrix.load import load, load_reference
+from envbuild.matrix.model import JetsonRow
 from envbuild.matrix.show import Line, line, span, unknown
 from envbuild.planner.ranges import minor, numbers
+from envbuild.planner.words import system as spelled
 
 
 def system(text: str) -> Iterator[Line]:
@@ -14,8 +16,8 @@ def system(text: str) -> Iterator[Line]:
     Raises:
         InputError: no row is about it; names the nearest.
     """
-    name = text.strip().lower()
-    row = next((o for o in load().oses if name in {o.id, *o.aliases}), None)
+    name = spelled(text, table())
+    row = next((o for o in load().oses if o.id == name), None)
     if row is None:
         raise unknown("--base-os", text, [o.id for o in load().oses])
     others = [str(gcc) for gcc in row.gccs if gcc != row.gcc]
@@ -63,8 +65,10 @@ def l4t(text: str) -> Iterator[Line]:
     wanted = text.strip().lower().removeprefix("r")
     rows = [j for j in load().jetson if wanted == j.l4t or wanted.startswith(f"{j.l4t}.")]
     rows = rows or [j for j in load().jetson if j.l4t.startswith(f"{wanted}.")]
+    rows = rows or [j for j in load().jetson if _called(j, wanted)]
     if not rows:
-        raise unknown("--l4t", text, ordered(j.l4t for j in load().jetson))
+        names = [f"JetPack {j.jetpack}" for j in load().jetson]
+        raise unknown("--l4t", text, [*ordered(j.l4t for j in load().jetson), *names])
     for j in rows:
         says = words(
             [
@@ -77,6 +81,15 @@ def l4t(text: str) -> Iterator[Line]:
             ]
         )
         yield line(f"L4T {j.l4t}", says, "jetson", j.l4t, j)
+
+
+def _called(row: JetsonRow, wanted: str) -> bool:
+    """Its JetPack's number, or one of its devices (``orin``, ``jetson agx orin``)."""
+    jetpack = wanted.removeprefix("jetpack").strip()
+    if f"{row.jetpack} ".replace(" ", ".").startswith(f"{jetpack}.") and jetpack:
+        return True
+    devices = {word.strip().lower() for word in row.devices.split(",")}
+    return not devices.isdisjoint(wanted.replace(",", " ").split())
 
 
 def engine(text: str) -> Iterator[Line]:

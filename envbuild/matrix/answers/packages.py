@@ -59,9 +59,15 @@ def package(text: str, cc: str) -> Iterator[Line]:
     """
     name = text.strip().lower().replace("_", "-")
     matrices = load()
+    if name == "torch":
+        # `--torch` asks of a release; here it is the newest.
+        yield from torch(ordered(b.torch for b in matrices.torch)[-1], cc)
+        yield from _cudnn()
+        return
     rows = [r for r in matrices.packages if name in {r.name, r.requirement, *r.extra}]
     if not rows:
-        raise unknown("--with", text, [w for r in matrices.packages for w in (r.name, *r.extra)])
+        every = ["torch", *(w for r in matrices.packages for w in (r.name, *r.extra))]
+        raise unknown("--with", text, every)
     for r in rows:
         says = words(
             [
@@ -82,7 +88,11 @@ def package(text: str, cc: str) -> Iterator[Line]:
             if not cc or capability(cc).target in t.targets:
                 says = f"{t.triton} and newer: its ptxas knows {' '.join(t.targets)}"
                 yield line("triton", says, "triton", t.triton, t)
-    if name in {"cudnn", "torch"}:
-        for c in matrices.cudnn:
-            says = f"{c.cudnn_from} and newer: no code below {c.cc_min}"
-            yield line("cudnn", says, "cudnn", c.cudnn_from, c)
+    if name == "cudnn":
+        yield from _cudnn()
+
+
+def _cudnn() -> Iterator[Line]:
+    for c in load().cudnn:
+        says = f"{c.cudnn_from} and newer: no code below {c.cc_min}"
+        yield line("cudnn", says, "cudnn", c.cudnn_from, c)

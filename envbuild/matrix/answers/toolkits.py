@@ -1,5 +1,6 @@
 """One toolkit: what it makes, with which compilers, where it is to be had."""
 
+import re
 from collections.abc import Iterator
 
 from envbuild.errors import InputError
@@ -12,20 +13,28 @@ from envbuild.planner.ranges import minor, numbers
 
 
 def cuda(text: str, cc: str) -> Iterator[Line]:
-    """A minor release (``12.9``) or a patch release of it (``12.9.1``).
+    """A major (``12``), a minor (``12.9``) or a patch release of it (``12.9.1``).
 
     Raises:
         InputError: no such toolkit; names the nearest.
     """
     rows = {row.cuda: row for row in load().toolkits}
+    wanted = re.sub(r"^(?:cuda)?[ -]?v?", "", text.strip().lower())
+    of_major = [row for cuda, row in rows.items() if cuda.partition(".")[0] == wanted]
+    if of_major:
+        yield from _major(of_major, cc)
+        return
     try:
-        row = rows.get(minor(text.strip()))
-        numbers(text.strip())
+        row = rows.get(minor(wanted))
+        numbers(wanted)
     except InputError:
         row = None
     if row is None:
         raise unknown("--cuda", text, ordered(rows))
-    exact = text.strip() if text.count(".") > 1 else ""
+    exact = wanted if wanted.count(".") > 1 else ""
+    if exact and exact not in (releases := _releases(row.cuda)):
+        says = f"{exact} is in no row; of {row.cuda} these are: {words(releases) or 'none'}"
+        yield line("release", says, "toolkits", row.cuda, row, note=False)
     if cc:
         yield _known(row, cc)
     yield from _itself(row)
@@ -38,6 +47,23 @@ def cuda(text: str, cc: str) -> Iterator[Line]:
         newest = next(b for b in some if b.torch == releases[-1])
         says = f"{span(releases, releases)} from {index}"
         yield line("torch", says, "torch", f"{newest.torch}-{index}", newest, note=False)
+
+
+def _major(rows: list[Toolkit], cc: str) -> Iterator[Line]:
+    """A line for each minor release, the newest first."""
+    for row in sorted(rows, key=lambda row: numbers(row.cuda), reverse=True):
+        targets = ordered_targets(t for t in row.targets if t.isdigit())
+        says = _known(row, cc).says if cc else f"sm_{targets[0]} to sm_{targets[-1]}"
+        says = words([says, f"gcc up to {row.gcc_max}", row.driver and f"driver {row.driver}"])
+        yield line(row.cuda, says, "toolkits", row.cuda, row)
+
+
+def _releases(cuda: str) -> list[str]:
+    """The patch releases of a minor that any row is about."""
+    named = [tag.cuda for tag in load().images]
+    named += [".".join(wheel.release.split(".")[:3]) for wheel in load().wheels]
+    named += [release for repo in load().repositories for release in repo.releases]
+    return ordered(release for release in named if minor(release) == cuda)
 
 
 def _known(row: Toolkit, cc: str) -> Line:
