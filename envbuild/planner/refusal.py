@@ -46,11 +46,17 @@ def deciding(table: Table, target: Target, core: tuple[Part, ...]) -> tuple[Find
     """What decided about the toolkits asked for; those with one reason share a finding."""
     if target.cuda is not None and not any(p.release in target.cuda for p in table.places):
         return (_no_such_cuda(table, target.cuda),)
-    alone = without(target, tuple(p for p in parts(target) if p not in core))
+    # A platform numbers its drivers in its own way, also where it is no part of the conflict.
+    dropped = tuple(p for p in parts(target) if p not in core and p.field != "platform")
+    alone = without(target, dropped)
     kind = kind_of(table, target)
     there = [c for c in table.toolkits if table.of_cuda.get(c, 0) & kind] or list(table.toolkits)
     wanted = kind & verdict(rules.wishes.cuda_range, table, target).mask
-    asked = [c for c in there if table.of_cuda.get(c, 0) & wanted] or there
+    asked = [c for c in there if table.of_cuda.get(c, 0) & wanted]
+    if not asked:
+        # What was asked for is there, but not as this kind of place: it says why.
+        within = verdict(rules.wishes.cuda_range, table, target).mask
+        asked = [c for c in table.toolkits if table.of_cuda.get(c, 0) & within] or there
     by_core, by_all = hard(table, alone), hard(table, target)
     found: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
     for cuda in reversed(asked):
@@ -65,6 +71,9 @@ def _no_such_cuda(table: Table, wanted: Range) -> Finding:
     """A range outside the matrices says nothing about the card or the driver."""
     first, last = table.served[0], table.served[-1]
     says = f"no CUDA {wanted.text} in these matrices, which hold {first} to {last}"
+    levels = [b for b in table.matrices.branches if b.cuda is not None and b.cuda in wanted]
+    for row in levels[:1]:
+        says += f"; nvidia-smi of R{row.branch} shows {row.cuda}, but no such toolkit was released"
     return error("cuda-range", says, cite(table.toolkits[last], last))
 
 

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuild.matrix.load import load
-from envbuild.planner.choose import feasible
+from envbuild.planner.alike import Node, kinds
+from envbuild.planner.choose import builds, choose, feasible, places
 from envbuild.planner.cover import fewest, largest, parts
-from envbuild.planner.fleet import Node, cover
+from envbuild.planner.fleet import cover
 from envbuild.planner.join import join
 from envbuild.planner.plan import plan as make
 from envbuild.planner.resolve import resolve
@@ -279,3 +280,48 @@ def test_equal_machines_are_one_kind() -> None:
     fleet = cover([Node(f"n{i}", one) for i in range(1000)], load(), split=True)
     assert len(fleet.entries) == 1
     assert len(fleet.entries[0].nodes) == len(fleet.nodes) == 1000
+
+
+@many
+@given(st.lists(st.sampled_from(CARDS), min_size=1, max_size=2, unique=True), st.data())
+def test_no_rule_tells_machines_of_one_kind_apart(cards: list[str], data: st.DataObject) -> None:
+    """Any releases of a few branches: machines of one kind have equal places, builds and choice."""
+    branch = st.sampled_from(["470", "525", "535", "550", "570", "575", "580", "595"])
+    minor = st.integers(10, 300)
+    releases = data.draw(st.lists(st.tuples(branch, minor), min_size=2, max_size=6, unique=True))
+    platform = data.draw(st.sampled_from([None, "wsl2"]))
+    wishes = data.draw(st.sampled_from(WISHES))
+    nodes = [
+        Node(
+            f"{major}.{number}.02",
+            _machine(",".join(cards), driver=f"{major}.{number}.02", platform=platform, **wishes),
+        )
+        for major, number in releases
+    ]
+    for kind in kinds(table(), nodes):
+        assert kind.target.driver in {node.target.driver for node in nodes}
+        for node in kind.nodes:
+            assert places(table(), node.target) == places(table(), kind.target)
+            assert builds(table(), node.target) == builds(table(), kind.target)
+            one, other = choose(table(), node.target), choose(table(), kind.target)
+            assert (one and (one.place, one.build)) == (other and (other.place, other.build))
+
+
+def test_drivers_between_which_no_row_names_another_are_one_kind() -> None:
+    """R580 has rows at 580.65.06 and 580.173.02: below, on, between and above them."""
+    drivers = ["580.1.01", "580.65.06", "580.70.01", "580.71.01", "580.173.02", "580.200.01"]
+    nodes = [Node(name, _machine("8.6", driver=name)) for name in drivers]
+    found = kinds(table(), nodes)
+    assert [[node.name for node in kind.nodes] for kind in found].count(drivers[2:4]) == 1
+    assert {kind.target.driver for kind in found if len(kind.nodes) > 1} == {"580.70.01"}
+
+
+def test_an_image_for_several_drivers_that_are_alike_names_none() -> None:
+    nodes = [Node(d, _machine("8.6", driver=d)) for d in ("580.70.01", "580.71.01")]
+    (entry,) = cover(nodes, load(), split=False).entries
+    assert entry.plan.request.driver is None
+    assert not any(p.fact == "driver" for p in entry.plan.provenance)
+    (same,) = cover([nodes[1]], load(), split=False).entries
+    assert same.plan.request.driver == "580.71.01"
+    fleet = cover(nodes, load(), split=False)
+    assert [node.given for node in fleet.nodes] == ["580.70.01", "580.71.01"]
