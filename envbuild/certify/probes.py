@@ -69,8 +69,10 @@ def stage(into: Path, arch: str) -> None:
             shutil.copyfile(prebuilt / arch / name, into / name)
         for name in DRIVER_LIBRARIES:
             shutil.copyfile(prebuilt / arch / "planted.so", planted / name)
-        code = (prebuilt / "add.fatbin").read_bytes()
-        (into / "add.fatbin").write_bytes(code)
+        for name, _ in _sums(folder):
+            if name.endswith(".fatbin"):
+                shutil.copyfile(prebuilt / name, into / name)
+        code = (into / "add.fatbin").read_bytes()
         for target in OTHERS:
             (into / f"other.{target}.cubin").write_bytes(sass.extract(code, target))
         # Whatever our umask: the image's own user is somebody else.

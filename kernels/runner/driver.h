@@ -8,11 +8,22 @@
 typedef uint64_t device_pointer;
 typedef struct { unsigned char bytes[16]; } device_uuid;
 
+/* CUdevice_attribute; clocks in kHz, the bus in bits, sizes in bytes */
 enum {
+    ATTRIBUTE_CLOCK = 13,
     ATTRIBUTE_SMS = 16,
+    ATTRIBUTE_INTEGRATED = 18,
+    ATTRIBUTE_ECC = 32,
+    ATTRIBUTE_MEMORY_CLOCK = 36,
+    ATTRIBUTE_BUS_WIDTH = 37,
+    ATTRIBUTE_L2 = 38,
     ATTRIBUTE_CC_MAJOR = 75,
     ATTRIBUTE_CC_MINOR = 76,
+    ATTRIBUTE_SM_SHARED = 81,
+    ATTRIBUTE_BLOCK_SHARED = 97,
 };
+
+enum { FUNCTION_SHARED = 8 }; /* CUfunction_attribute: dynamic shared memory of a block, in bytes */
 
 /* field, symbol, parameters; every function returns a CUresult, 0 = success */
 #define DRIVER_FUNCTIONS(X) \
@@ -41,9 +52,34 @@ enum {
     X(launch, cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, \
       unsigned by, unsigned bz, unsigned shared, void *stream, void **arguments, void **extra))
 
+/* What only the suites after smoke use. A driver that lacks one keeps its field NULL. */
+#define FURTHER_FUNCTIONS(X) \
+    X(function_attribute, cuFuncSetAttribute, (void *function, int attribute, int value)) \
+    X(stream_create, cuStreamCreate, (void **stream, unsigned flags)) \
+    X(stream_destroy, cuStreamDestroy_v2, (void *stream)) \
+    X(stream_synchronize, cuStreamSynchronize, (void *stream)) \
+    X(event_create, cuEventCreate, (void **event, unsigned flags)) \
+    X(event_destroy, cuEventDestroy_v2, (void *event)) \
+    X(event_record, cuEventRecord, (void *event, void *stream)) \
+    X(event_elapsed, cuEventElapsedTime, (float *ms, void *start, void *end)) \
+    X(host_allocate, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags)) \
+    X(host_release, cuMemFreeHost, (void *memory)) \
+    X(to_device_async, cuMemcpyHtoDAsync_v2, \
+      (device_pointer to, const void *from, size_t bytes, void *stream)) \
+    X(to_host_async, cuMemcpyDtoHAsync_v2, \
+      (void *to, device_pointer from, size_t bytes, void *stream)) \
+    X(capture_begin, cuStreamBeginCapture_v2, (void *stream, int mode)) \
+    X(capture_end, cuStreamEndCapture, (void *stream, void **graph)) \
+    X(graph_instantiate, cuGraphInstantiateWithFlags, \
+      (void **exec, void *graph, unsigned long long flags)) \
+    X(graph_launch, cuGraphLaunch, (void *exec, void *stream)) \
+    X(graph_exec_destroy, cuGraphExecDestroy, (void *exec)) \
+    X(graph_destroy, cuGraphDestroy, (void *graph))
+
 #define FIELD(field, symbol, parameters) int (*field) parameters;
 struct driver {
     DRIVER_FUNCTIONS(FIELD)
+    FURTHER_FUNCTIONS(FIELD)
 };
 #undef FIELD
 

@@ -7,18 +7,12 @@
  * One JSON object a line; "end" is the last line of a run that came through.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "driver.h"
-#include "json.h"
 #include "probe.h"
+#include "session.h"
 
 enum { THREADS = 256, MANY = 16 };
 static const unsigned POISON = 0xffffffffu; /* a NaN: no sum gives it */
@@ -26,167 +20,6 @@ static const unsigned POISON = 0xffffffffu; /* a NaN: no sum gives it */
 struct named {
     const char *name, *file;
 };
-
-static struct driver cu;
-static int calls;
-
-static void event(const char *kind)
-{
-    printf("{\"event\":\"%s\"", kind);
-}
-
-static void text(const char *name, const char *value)
-{
-    printf(",");
-    json_text(name, value, strlen(value));
-}
-
-static void close_event(void)
-{
-    printf("}\n");
-    fflush(stdout);
-}
-
-/* Every driver call goes through here; a failing one is said and ends what it belongs to. */
-static int checked(const char *name, int code)
-{
-    calls++;
-    if (!code)
-        return 0;
-    const char *says = NULL;
-    if (cu.error_name)
-        cu.error_name(code, &says);
-    event("failed");
-    text("call", name);
-    text("says", says ? says : "");
-    printf(",\"code\":%d", code);
-    close_event();
-    return code;
-}
-#define CHECK(field, arguments) checked(#field, cu.field arguments)
-
-static void *read_file(const char *path)
-{
-    struct stat s;
-    int fd = open(path, O_RDONLY);
-    char *bytes = NULL;
-    if (fd >= 0 && !fstat(fd, &s) && (bytes = calloc(1, (size_t)s.st_size + 1))) {
-        if (read(fd, bytes, (size_t)s.st_size) != s.st_size) {
-            free(bytes);
-            bytes = NULL;
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    if (!bytes) {
-        event("unreadable");
-        text("file", path);
-        close_event();
-    }
-    return bytes;
-}
-
-static void kernel_module(char *line, size_t size)
-{
-    int fd = open("/proc/driver/nvidia/version", O_RDONLY);
-    ssize_t n = fd < 0 ? 0 : read(fd, line, size - 1);
-    if (fd >= 0)
-        close(fd);
-    line[n > 0 ? n : 0] = 0;
-    line[strcspn(line, "\n")] = 0;
-}
-
-/* Loads libcuda and says which file it is and what it serves; nonzero = no driver to work with. */
-static int open_driver(void)
-{
-    char path[PATH_MAX], module[256];
-    int version = 0, code = -1;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    event("driver");
-    if (!library) {
-        text("error", dlerror());
-        close_event();
-        return 1;
-    }
-    loaded_path(library, path, sizeof path);
-    text("path", path);
-    kernel_module(module, sizeof module);
-    text("module", module);
-    const char *missing = NULL;
-#define LOOK_UP(field, symbol, parameters) \
-    if (!(cu.field = (int (*) parameters)dlsym(library, #symbol))) \
-        missing = #symbol;
-    DRIVER_FUNCTIONS(LOOK_UP)
-#undef LOOK_UP
-    if (missing) {
-        text("error", "a function is missing");
-        text("missing", missing);
-        close_event();
-        return 1;
-    }
-    code = cu.driver_version(&version);
-    printf(",\"cuda\":%d,\"code\":%d", version, code);
-    close_event();
-    return code != 0;
-}
-
-int driver(void)
-{
-    open_driver();
-    return 0;
-}
-
-static void uuid_text(const device_uuid *uuid, char *into)
-{
-    const unsigned char *b = uuid->bytes;
-    sprintf(into,
-            "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-            b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
-}
-
-/* Chooses the device, makes it current and describes it; its major number, or -1. */
-static int open_device(const char *wanted)
-{
-    int count = 0, device = -1, major = 0, minor = 0, sms = 0;
-    size_t bytes = 0;
-    char name[256] = "", bus[64] = "", uuid[64] = "";
-    device_uuid id;
-    void *context;
-    if (CHECK(init, (0)) || CHECK(device_count, (&count)))
-        return -1;
-    for (int i = 0; i < count; i++) {
-        int one;
-        if (CHECK(device_get, (&one, i)) || CHECK(device_uuid, (&id, one)))
-            return -1;
-        uuid_text(&id, uuid);
-        if (!wanted || !strcmp(wanted, uuid)) {
-            device = one;
-            break;
-        }
-    }
-    if (device < 0) {
-        event("no-device");
-        printf(",\"count\":%d", count);
-        close_event();
-        return -1;
-    }
-    if (CHECK(device_name, (name, sizeof name, device)) ||
-        CHECK(device_attribute, (&major, ATTRIBUTE_CC_MAJOR, device)) ||
-        CHECK(device_attribute, (&minor, ATTRIBUTE_CC_MINOR, device)) ||
-        CHECK(device_attribute, (&sms, ATTRIBUTE_SMS, device)) ||
-        CHECK(device_memory, (&bytes, device)) || CHECK(device_bus, (bus, sizeof bus, device)))
-        return -1;
-    event("device");
-    text("name", name);
-    text("uuid", uuid);
-    text("bus", bus);
-    printf(",\"major\":%d,\"minor\":%d,\"sms\":%d,\"bytes\":%zu,\"count\":%d", major, minor, sms, bytes,
-           count);
-    close_event();
-    if (CHECK(retain, (&context, device)) || CHECK(set_current, (context)))
-        return -1;
-    return major;
-}
 
 /* Two integers below 2^20: their sum is exact in a float, so that "equal" means equal. */
 static float value(unsigned i, unsigned seed)
@@ -212,7 +45,9 @@ static int compare(const char *kind, device_pointer c, float *host, unsigned n)
             first = i;
     }
     event(kind);
-    printf(",\"compared\":%u,\"wrong\":%u,\"first\":%u", seen, wrong, first);
+    whole("compared", seen);
+    whole("wrong", wrong);
+    whole("first", first);
     close_event();
     return 0;
 }
@@ -223,13 +58,6 @@ static int add(void *function, device_pointer a, device_pointer b, device_pointe
     void *arguments[] = {&a, &b, &c, &n};
     return cu.launch(function, (n + THREADS - 1) / THREADS, 1, 1, threads, 1, 1, 0, NULL, arguments,
                      NULL);
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* The sums, then the controls on the same buffers; nonzero = it did not come through. */
@@ -245,7 +73,7 @@ static int exercise(void *image, const char *kernel, float *host, unsigned n,
     if (checked("launch", add(function, p[0], p[1], p[2], n, THREADS)) || CHECK(synchronize, ()))
         return 1;
     event("launched");
-    printf(",\"ms\":%.3f", (seconds() - start) * 1e3);
+    real("ms", (seconds() - start) * 1e3);
     close_event();
     if (compare("sums", p[2], host, n))
         return 1;
@@ -259,7 +87,7 @@ static int exercise(void *image, const char *kernel, float *host, unsigned n,
     /* More threads a block than any device takes: an error is the right answer. */
     int bad = add(function, p[0], p[1], p[2], n, 4096);
     event("bad-launch");
-    printf(",\"answer\":%d", bad);
+    whole("answer", bad);
     close_event();
     return CHECK(synchronize, ()) || CHECK(module_unload, (module));
 }
@@ -273,7 +101,7 @@ static void try_other(const struct named *others, int count, int major)
         int answer = cu.module_load(&module, image);
         event("other");
         text("cc", others[i].name);
-        printf(",\"answer\":%d", answer);
+        whole("answer", answer);
         close_event();
         free(image);
         return;
@@ -288,7 +116,9 @@ static int work(const char *file, const char *kernel, unsigned n)
     if (CHECK(memory_info, (&available, &total)))
         return 1;
     event("memory");
-    printf(",\"available\":%zu,\"total\":%zu,\"need\":%zu", available, total, 3 * bytes);
+    whole("available", (long long)available);
+    whole("total", (long long)total);
+    whole("need", (long long)(3 * bytes));
     close_event();
     if (3 * bytes > available / 4)
         return 1; /* a guest takes a quarter at most */
@@ -338,18 +168,19 @@ int smoke(char **arguments)
     }
     event("start");
     text("nonce", nonce);
-    printf(",\"count\":%u", n);
+    whole("count", n);
     close_event();
     if (open_driver())
         return 0;
-    int major = open_device(uuid);
-    if (major < 0)
+    struct device device;
+    if (open_device(uuid, &device))
         return 0;
-    try_other(others, nothers, major);
+    try_other(others, nothers, device.major);
     int bad = work(code, kernel, n);
     event("end");
     text("nonce", nonce);
-    printf(",\"calls\":%d,\"bad\":%d", calls, bad);
+    whole("calls", calls);
+    whole("bad", bad);
     close_event();
     return 0;
 }
