@@ -1,6 +1,11 @@
 """HTTP requests: one session, time limits, and errors that say what to do."""
 
+import contextlib
 import functools
+import os
+import queue
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -21,6 +26,8 @@ T = TypeVar("T")
 TIMEOUT = (10.0, 60.0)
 #: A body of which fewer bytes than this come in so many seconds is given up.
 LEAST, WINDOW = 64 << 10, 60.0
+#: Seconds until the headers are there, redirects among them, and for a body that is kept.
+HEADERS, WHOLE = 120.0, 900.0
 #: Bytes of an answer that is kept in memory; pages of indexes have a few millions.
 LARGEST = 256 << 20
 _TRIES = 3
@@ -29,6 +36,7 @@ _FIXES = {
     401: "log in to it (docker login), or use another mirror",
     403: "log in to it (docker login), or use another mirror",
     404: "check the name; a mirror may not hold it",
+    511: "log in to the network with a browser",
     429: "wait a while, log in, or use a mirror",
 }
 
@@ -45,6 +53,7 @@ def get(
     net: Net,
     *,
     allow: tuple[int, ...] = (),
+    page: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> requests.Response:
     """Fetch an address; a server that stumbles (429, 5xx) or hangs up is asked again, twice.
@@ -53,12 +62,13 @@ def get(
         url: full address.
         net: its CA file is trusted; offline forbids the request.
         allow: statuses from 400 on that are an answer for the caller, not an error.
+        page: an HTML page is what is asked for; else it is a portal's, whatever its status.
         options: passed on to ``requests`` (headers, params, auth, timeout); with ``stream`` the
             body is left to `pieces`.
 
     Raises:
-        MachineError: no answer, one without end, or a status from 400 on; the text holds host and
-            status.
+        MachineError: no answer, one without end, a login page, or a status from 400 on; the text
+            holds host and status.
         InputError: the address cannot be one.
     """
     if net.offline:
@@ -70,7 +80,7 @@ def get(
     while True:
         trace.say(f"GET {_host(url)}{urlsplit(url).path}" + (f", try {turn}" if turn > 1 else ""))
         try:
-            response = _session().get(url, stream=True, **options)
+            response = _headers(url, options)
             if not stream:
                 # Where requests itself keeps a body that was read.
                 response._content = _whole(response)
@@ -79,12 +89,61 @@ def get(
                 raise _no_answer(url, e) from e
         else:
             if response.status_code < 400 or response.status_code in allow:
+                if not page and response.status_code < 400 and _is_page(response, stream):
+                    response.close()
+                    raise portal(url)
                 return response
             if turn == _TRIES or response.status_code not in _PASSING:
                 raise _refused(url, response)
             response.close()
         time.sleep(turn)
         turn += 1
+
+
+def _headers(url: str, options: dict[str, Any]) -> requests.Response:
+    """The answer without its body; the limits of sockets are for each piece, this one is for all.
+
+    Raises:
+        requests.RequestException: no answer; what requests raises, or it took too long.
+    """
+    box: queue.SimpleQueue[requests.Response | Exception] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            box.put(_session().get(url, stream=True, **options))
+        except Exception as e:
+            # Without this frame, which would keep the box, and so itself and its connection.
+            box.put(e.with_traceback(e.__traceback__ and e.__traceback__.tb_next))
+
+    # Names, TLS, proxies and headers can each be slow for ever: only who waits can stop waiting.
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        got = box.get(timeout=HEADERS)
+    except queue.Empty:
+        text = f"its headers are not there after {HEADERS:.0f} seconds"
+        raise exceptions.ReadTimeout(text) from None
+    if isinstance(got, requests.Response):
+        return got
+    try:
+        raise got
+    finally:
+        del got  # else it and this frame keep each other, and its connection, alive
+
+
+def _is_page(response: requests.Response, stream: bool) -> bool:
+    """An HTML page, by what it is called or, where it was read, by how it begins."""
+    if response.headers.get("Content-Type", "").lower().startswith("text/html"):
+        return True
+    return not stream and response.content[:512].lstrip().lower().startswith(
+        (b"<!doctype html", b"<html")
+    )
+
+
+def portal(url: str) -> MachineError:
+    """The error of a web page that came where something else is."""
+    what = f"{_host(url)} sent a web page for {urlsplit(url).path}"
+    why = "a proxy or a network's login page answered in its place, or the address is another one"
+    return MachineError(what, why=why, fix="log in to the network; check the mirror flags")
 
 
 def pieces(response: requests.Response, size: int = 1 << 20) -> Iterator[bytes]:
@@ -97,30 +156,54 @@ def pieces(response: requests.Response, size: int = 1 << 20) -> Iterator[bytes]:
     try:
         while True:
             asked = time.monotonic()
-            if not (piece := response.raw.read1(size, decode_content=True)):
-                return
-            # The time that the reader of the pieces takes is not the server's.
-            waited += time.monotonic() - asked
+            # One piece can take for ever, too: the length of a chunk, a packed body of nothing.
+            timer = threading.Timer(WINDOW, _cut, (response,))
+            timer.start()
+            try:
+                piece = response.raw.read1(size, decode_content=True)
+            finally:
+                timer.cancel()
+                # The time that the reader of the pieces takes is not the server's.
+                waited += time.monotonic() - asked
             came += len(piece)
             if waited > WINDOW:
                 if came < LEAST:
-                    text = f"it sent {came} bytes in {waited:.0f} seconds"
-                    raise exceptions.ReadTimeout(text)
+                    raise _too_slow(came, waited)
                 waited, came = 0.0, 0
+            if not piece:
+                return
             yield piece
     except HTTPError as e:
+        if waited > WINDOW:
+            raise _too_slow(came, waited) from e
         raise exceptions.ChunkedEncodingError(e) from e
     finally:
         response.close()
 
 
+def _cut(response: requests.Response) -> None:
+    """End the connection under whoever reads it."""
+    with (
+        contextlib.suppress(OSError, ValueError, HTTPError),
+        socket.socket(fileno=os.dup(response.raw.fileno())) as connection,
+    ):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def _too_slow(came: int, seconds: float) -> exceptions.ReadTimeout:
+    return exceptions.ReadTimeout(f"it sent {came} bytes in {seconds:.0f} seconds")
+
+
 def _whole(response: requests.Response) -> bytes:
     body = bytearray()
+    start = time.monotonic()
     for piece in pieces(response):
         body += piece
         if len(body) > LARGEST:
             text = f"the answer is longer than {LARGEST >> 20} MiB"
             raise exceptions.ReadTimeout(text)
+        if time.monotonic() - start > WHOLE:
+            raise _too_slow(len(body), time.monotonic() - start)
     return bytes(body)
 
 

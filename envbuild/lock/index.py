@@ -39,10 +39,10 @@ def files(url: str, project: str, net: Net) -> tuple[IndexFile, ...]:
         net: CA.
 
     Raises:
-        MachineError: the index does not answer, or with something else.
+        MachineError: the index does not answer, or with something else, as a login page.
     """
     page = f"{url.rstrip('/')}/{project}/"
-    response = http.get(page, net, allow=(404,), headers={"Accept": _ACCEPT})
+    response = http.get(page, net, allow=(404,), page=True, headers={"Accept": _ACCEPT})
     if response.status_code == 404:
         return ()
     if "json" in response.headers.get("Content-Type", ""):
@@ -54,17 +54,21 @@ def files(url: str, project: str, net: Net) -> tuple[IndexFile, ...]:
         )
     reader = _Anchors()
     reader.feed(response.text)
+    if reader.asks and not reader.files:
+        raise http.portal(page)
     return tuple(reader.files)
 
 
 class _Anchors(html.parser.HTMLParser):
-    """Collects ``<a href=".../FILE#sha256=HEX">``."""
+    """Collects ``<a href=".../FILE#sha256=HEX">``; no index asks its reader for anything."""
 
     def __init__(self) -> None:
         super().__init__()
         self.files: list[IndexFile] = []
+        self.asks = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.asks |= tag in {"form", "input", "script"}
         address = urlsplit(dict(attrs).get("href") or "")
         if tag == "a" and address.fragment.startswith("sha256="):
             name = unquote(address.path.rpartition("/")[2])

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 
-from envbuild.errors import StaleError
+from envbuild.errors import MachineError, StaleError
 
 _ARMOR = re.compile(rb"-----BEGIN PGP PUBLIC KEY BLOCK-----(.*?)-----END PGP", re.DOTALL)
 _PRIMARY_KEY = 6  # packet tag, RFC 9580
@@ -21,16 +21,20 @@ def check(data: bytes, fingerprint: str, name: str) -> None:
         name: what the error calls the file.
 
     Raises:
-        StaleError: it holds another key, several, or none.
+        MachineError: it is no key, or a cut one: somebody else's would be whole.
+        StaleError: it holds another key, or several.
     """
     try:
-        found = fingerprints(data)
+        found, why = fingerprints(data), "it holds no primary key"
     except (ValueError, IndexError) as e:
+        found, why = (), str(e)
+    if not found:
         what = f"{name} is not an OpenPGP key"
-        raise StaleError(what, why=str(e), fix="check that the address leads to the key") from e
+        fix = "a proxy or a login page may have answered: check the network and the mirror"
+        raise MachineError(what, why=why, fix=fix)
     if found != (fingerprint.upper(),):
         what = f"{name} is not the key that the matrices pin"
-        why = f"it holds {', '.join(found) or 'no primary key'}; pinned is {fingerprint}"
+        why = f"it holds {', '.join(found)}; pinned is {fingerprint}"
         raise StaleError(
             what, why=why, fix="trust no other key; after a real rotation the row must change"
         )

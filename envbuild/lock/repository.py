@@ -36,7 +36,7 @@ def ask(plan: Plan, net: Net) -> Repository | None:
 
     Raises:
         InputError: the plan pins no key.
-        MachineError: the repository does not answer.
+        MachineError: the repository does not answer, or not with a key.
         StaleError: its key is not the pinned one.
     """
     where = plan.layout.archive
@@ -72,6 +72,10 @@ def refusal(said: str) -> EnvbuildError | None:
         what = "apt of this base refuses the vendor's key: its signature of itself is SHA-1"
         why = "since 2026-02-01 apt 3 takes none; the vendor renews keys per repository"
         return StaleError(what, why=why, fix="a base whose own repository has a newer key")
+    if hit := re.search(r"(?m)^.*(?:NOSPLIT|does the network require authentication).*$", said):
+        what = "something else than an archive answered apt"
+        fix = "log in to the network (a login page?); check the mirror flags and proxies"
+        return MachineError(what, why=hit[0].strip(), fix=fix)
     if hit := re.search(r"(?m)^.*(?:Release file .* is expired|is not valid yet).*$", said):
         what = "the archive's Release file is out of date"
         return MachineError(what, why=hit[0].strip(), fix="check the clock; mend the mirror")

@@ -1,9 +1,10 @@
 """The wheels: for each project the one file that fits this platform and Python, by its hash."""
 
+from packaging.requirements import Requirement
 from packaging.tags import Tag, compatible_tags, cpython_tags
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from envbuild.errors import InputError, MachineError
+from envbuild.errors import InputError, MachineError, NoPlanError
 from envbuild.io.net import Net
 from envbuild.lock import index
 from envbuild.lock.resolvers import Pin, Target, Wanted, resolve
@@ -37,10 +38,26 @@ def lock_wheels(plan: Plan, net: Net) -> tuple[Wheel, ...]:
         extra = (plan.torch.index, quote.url(plan.torch.index_url))
     wanted = Wanted(tuple(quote.requirement(p) for p in plan.packages), extra)
     ranks = _ranks(target)
-    pins = resolve(wanted, target, net)
+    try:
+        pins = resolve(wanted, target, net)
+    except NoPlanError:
+        _ask(wanted, net)
+        raise
     wheels = [_wheel(pin, extra, ranks, net) for pin in sorted(pins)]
     _one_release(plan, wheels)
     return tuple(wheels)
+
+
+def _ask(wanted: Wanted, net: Net) -> None:
+    """Resolvers take any page for an index that lacks everything; ours says what answered.
+
+    Raises:
+        MachineError: a login page, or none.
+    """
+    project = canonicalize_name(Requirement(wanted.requirements[0]).name)
+    for url in (net.index_url, wanted.extra and wanted.extra[1]):
+        if url:
+            index.files(url, project, net)
 
 
 def _ranks(target: Target) -> dict[Tag, int]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from requests.exceptions import ReadTimeout
 
 from envbuild.errors import MachineError
 from envbuild.io import http
@@ -127,3 +128,72 @@ def test_a_packed_body_is_unpacked(serve: Serve) -> None:
     assert http.get(url, Net()).text == "text" * 1000
     packed = http.pieces(http.get(url, Net(), stream=True), size=100)
     assert b"".join(packed) == b"text" * 1000
+
+
+def _headers_for_ever(peer: socket.socket) -> None:
+    peer.sendall(OK)
+    _drip(peer, b"X")
+
+
+def _redirects_for_ever(peer: socket.socket) -> None:
+    time.sleep(0.05)
+    peer.sendall(b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.mark.parametrize("answer", [_headers_for_ever, _redirects_for_ever])
+def test_headers_have_an_end(answer: Answer, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "HEADERS", 0.3)
+    start = time.monotonic()
+    with pytest.raises(MachineError, match="does not answer") as found:
+        http.get(serve(answer), Net())
+    assert "headers are not there after" in found.value.why
+    assert time.monotonic() - start < 5
+
+
+def _chunk_without_length(peer: socket.socket) -> None:
+    peer.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n")
+    _drip(peer, b"0")
+
+
+def _packed_nothing(peer: socket.socket) -> None:
+    peer.sendall(OK + b"Content-Encoding: gzip\r\nContent-Length: 1000000\r\n\r\n")
+    peer.sendall(gzip.compress(b"")[:10])
+    _drip(peer, b"\x00\x00\x00\xff\xff")
+
+
+@pytest.mark.parametrize("answer", [_chunk_without_length, _packed_nothing])
+@pytest.mark.parametrize("stream", [False, True])
+def test_one_piece_has_an_end(
+    answer: Answer, stream: bool, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "WINDOW", 0.3)
+    start = time.monotonic()
+    with pytest.raises((MachineError, ReadTimeout)) as found:
+        list(http.pieces(http.get(serve(answer), Net(), stream=stream)))
+    assert "seconds" in getattr(found.value, "why", str(found.value))
+    assert time.monotonic() - start < 5
+
+
+def test_a_body_that_is_kept_has_an_end(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "WHOLE", 0.2)
+    with pytest.raises(MachineError, match="does not answer"):
+        http.get(serve(_trickle), Net())
+
+
+PAGE = b"<!DOCTYPE html><html><form>log in</form></html>"
+
+
+@pytest.mark.parametrize("kind", [b"text/html; charset=utf-8", b"application/octet-stream"])
+def test_a_login_page_is_no_answer(kind: bytes, serve: Serve) -> None:
+    head = OK + b"Content-Type: %s\r\nContent-Length: %d\r\n\r\n" % (kind, len(PAGE))
+    url = serve(lambda peer: peer.sendall(head + PAGE))
+    with pytest.raises(MachineError, match="sent a web page for /x") as found:
+        http.get(url, Net())
+    assert found.value.exit_code == 4
+    assert http.get(url, Net(), page=True).content == PAGE
+
+
+def test_a_login_page_is_not_taken_for_a_file_that_is_streamed(serve: Serve) -> None:
+    head = OK + b"Content-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(PAGE)
+    with pytest.raises(MachineError, match="sent a web page"):
+        http.get(serve(lambda peer: peer.sendall(head + PAGE)), Net(), stream=True)

@@ -107,7 +107,9 @@ def test_it_says_where_a_framework_index_is_and_no_mirror(
     """The default index is each network's own affair, even if the matrices gave an address."""
     found = Wheel(name="torch", version="2", file="t.whl", sha256="0" * 64, index=index)
     monkeypatch.setattr(make, "lock_wheels", lambda *_: (found,))
-    torch = TorchChoice(version="2", index="cu126", index_url=urls.get("cu126", "https://x.example"))
+    torch = TorchChoice(
+        version="2", index="cu126", index_url=urls.get("cu126", "https://x.example")
+    )
     plan = replace(plans.WHEELS, torch=torch)
     net = Net(index_url="https://mirror.example/simple")
     made = make.lock(plan, net, LocalEngine(root=Path("prefix")))

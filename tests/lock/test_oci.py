@@ -124,7 +124,7 @@ def test_a_docker_config_may_be_anything(server: Server, tmp_path: Path, config:
 
 
 def test_something_else_is_no_manifest(server: Server) -> None:
-    server.put("/v2/library/debian/manifests/trixie", b"<html>hello</html>")
+    server.put("/v2/library/debian/manifests/trixie", b"hello")
     with pytest.raises(MachineError, match="not an image manifest"):
         oci.resolve("debian:trixie", AMD, mirror(server))
 

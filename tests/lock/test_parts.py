@@ -118,7 +118,7 @@ def edited(root: Path, change: str) -> None:
         ("dots", "a text that cannot be right"),
         ("shell", "a text that cannot be right"),
         ("no hash", "a text that cannot be right"),
-        ("login page", "is not an index of a release"),
+        ("login page", "sent a web page for"),
     ],
 )
 def test_an_index_that_is_wrong_is_exit_4(root: Path, net: Net, change: str, says: str) -> None:

@@ -110,12 +110,27 @@ def test_a_second_key_beside_the_pinned_one_is_refused(
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"<html>login</html>", b"-----BEGIN PGP PUBLIC KEY BLOCK-----"]
+    ("data", "says"),
+    [
+        (b"", "is not an OpenPGP key"),
+        (b"<html>login</html>", "sent a web page"),
+        (b"please log in", "is not an OpenPGP key"),
+        (b"-----BEGIN PGP PUBLIC KEY BLOCK-----", "is not an OpenPGP key"),
+    ],
 )
-def test_what_is_no_key_is_refused(shop: Shop, data: bytes) -> None:
+def test_what_is_no_key_is_the_networks(shop: Shop, data: bytes, says: str) -> None:
+    """Whoever wants to be trusted brings a whole key; this is a portal, or a cut connection."""
     (shop.folder / "3bf863cc.pub").write_bytes(data)
-    with pytest.raises(StaleError, match="is not"):
+    with pytest.raises(MachineError, match=says) as error:
         shop.ask()
+    assert error.value.exit_code == 4
+
+
+def test_a_login_page_for_a_release_is_the_networks(shop: Shop) -> None:
+    (shop.folder / "InRelease").write_bytes(b"<html>login</html>")
+    with pytest.raises(MachineError) as error:
+        shop.ask()
+    assert error.value.exit_code == 4
 
 
 def test_a_release_signed_by_another_key_is_refused(

@@ -196,3 +196,17 @@ def test_uv_is_found_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     assert resolvers.find_uv() == "/usr/bin/uv"
+
+
+PORTAL = b"<!DOCTYPE html><html><body><form>log in</form></body></html>"
+
+
+def test_a_login_page_is_no_empty_index(server: Server, resolver: str) -> None:
+    server.put("/simple/top/", PORTAL, "text/html")
+    with pytest.raises(MachineError, match="sent a web page for /simple/top/") as error:
+        locked(server)
+    assert error.value.exit_code == 4
+    # The control: an index that says nothing of the project is one without a plan.
+    server.put("/simple/top/", b"<!DOCTYPE html><html><body></body></html>", "text/html")
+    with pytest.raises(NoPlanError):
+        locked(server)
