@@ -11,6 +11,7 @@ from pathlib import Path
 
 from envbuild import __version__
 from envbuild.certify import devices, facts, probes, sass, sessions, steps, subject
+from envbuild.certify.card import card_of
 from envbuild.certify.seen import Ceiling, Code, Ran, Seen, Session
 from envbuild.certify.suites import GPU, SUITES, smoke
 from envbuild.certify.terms import covers, toolkit_row
@@ -38,6 +39,7 @@ class Policy(Value):
         cc: compute capabilities to certify for, instead of what the image promises.
         access: GPU access mode to use, None = the best here.
         device: uuid of the GPU to use, None = the first that fits.
+        faults: let a kernel fault in a process of its own; health daemons see it.
     """
 
     require: tuple[str, ...] = ("smoke",)
@@ -45,6 +47,7 @@ class Policy(Value):
     cc: tuple[str, ...] = ()
     access: str | None = None
     device: str | None = None
+    faults: bool = False
 
 
 def observe(
@@ -102,6 +105,8 @@ def observe(
         count=sessions.COUNT,
         probes_at="",
         scratch_at="",
+        card=card_of(choice.gpu),
+        faults=policy.faults,
         driver=host.driver.version if host.driver else None,
         probes=probes.hashes(),
         started=_now(),

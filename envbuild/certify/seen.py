@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from envbuild.certify.card import Card
 from envbuild.errors import InputError
 from envbuild.values.certificate import Subject
 from envbuild.values.codec import Pairs, Value
@@ -113,6 +114,8 @@ class Seen(Value):
         count: elements that the add kernel had to sum.
         asked: suites that were observed.
         ceiling: None = the toolkit inside has no matrix row, or there is none.
+        card: what rows know of the chosen GPU.
+        faults: a kernel may be made to fault; that is written to the machine's log.
     """
 
     schema: Literal["envbuild/observations/1"] = "envbuild/observations/1"
@@ -129,6 +132,8 @@ class Seen(Value):
     sessions: tuple[Session, ...] = ()
     codes: tuple[Code, ...] = ()
     ceiling: Ceiling | None = None
+    card: Card = Card()
+    faults: bool = False
     driver: str | None = None
     probes: Pairs = Pairs()
     started: str
