@@ -123,7 +123,7 @@ def run(argv: Sequence[str]) -> int:
     except typer.Exit as e:
         return e.exit_code
     except Exception as e:
-        fault = _fault(e)
+        fault = _unwritten(e) or _fault(e)
         if debug and not isinstance(fault, _Usage):
             raise
         if fault.what:
@@ -137,6 +137,15 @@ def run(argv: Sequence[str]) -> int:
 
 class _Usage(InputError):
     """What typer says of a command line; there is nothing to trace."""
+
+
+def _unwritten(e: Exception) -> MachineError | None:
+    """The error of a help text that typer could not write; what it left behind is given up."""
+    try:
+        show.put("", sys.stdout)
+    except MachineError as lost:
+        return lost if isinstance(e, OSError) else None
+    return None
 
 
 def _fault(e: Exception) -> EnvbuildError:

@@ -48,26 +48,28 @@ def command(
     *,
     request: RequestFlags,
     output: OutputFlags,
-    out: Annotated[str, typer.Option("-o", "--output", help="The file to write.")] = REQUEST,
+    out: Annotated[
+        str, typer.Option("-o", "--output", help="The file to write; - is standard output.")
+    ] = REQUEST,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> int:
     """Write what a project asks for, from flags or this machine; refused where nothing has it."""
     from envbuild.cli.plan import target_of
     from envbuild.cli.source import accepted
-    from envbuild.io import files
     from envbuild.matrix.load import load
     from envbuild.planner.plan import plan
 
-    if Path(out).is_file() and not force:
+    show.one_output(out, as_json=output.json)
+    if out != "-" and Path(out).is_file() and not force:
         what = f"{out} is there already"
         raise InputError(what, fix="edit it, choose another name with -o, or give --force")
     target = target_of(request)
     made = accepted(plan(target, load()), out)
     asked = _asked(target)
-    files.write(out, text(asked, (*_HEAD, *_answer(made), *_seen(target))).encode())
+    show.write(out, text(asked, (*_HEAD, *_answer(made), *_seen(target))).encode())
     if output.json:
         show.json({"file": out, "request": asked})
-    else:
+    elif out != "-":
         show.result(out)
         show.note(f"next  envbuild plan {show.command([out])}")
     return 0

@@ -23,7 +23,10 @@ def command(
         str | None, typer.Argument(help="Plan file, context folder, or envbuild.yaml.")
     ] = None,
     out: Annotated[
-        str, typer.Option("-o", "--output", help="The lock file to write, or to --check.")
+        str,
+        typer.Option(
+            "-o", "--output", help="The lock file to write, or to --check; - is a stream."
+        ),
     ] = "envbuild.lock",
     check: Annotated[
         bool, typer.Option("--check", help="Only say whether the lock is of this plan (7 = not).")
@@ -40,6 +43,7 @@ def command(
     from envbuild.values.codec import load
     from envbuild.values.lock import Lock
 
+    show.one_output(out, as_json=output.json and not check)
     wanted = net.net()
     plan = plan_from(source, request)
     if check:
@@ -48,9 +52,11 @@ def command(
         show.note(f"{out} is of this plan")
     else:
         made = make.lock(plan, wanted, _engine(engine) if plan.apt or engine else None)
-        files.write(out, dump_lock(made))
+        show.write(out, dump_lock(made))
     if output.json:
         show.json(made)
+        return 0
+    if out == "-" and not check:
         return 0
     for line in _lines(made, out):
         show.result(line)

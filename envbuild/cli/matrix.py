@@ -83,20 +83,25 @@ def verify(
     work: Work = _WORK,
     out: Annotated[
         list[str] | None,
-        typer.Option("-o", "--output", help="Write the report: .json, .md, else a plain table."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write the report: .json, .md, else a plain table; - is standard output.",
+        ),
     ] = None,
 ) -> int:
     """Measure the rows in the vendors' own packages, fetched one at a time (7 = a row differs)."""
-    from envbuild.io import files
     from envbuild.matrix.vendor import report as forms
     from envbuild.matrix.vendor.verify import verify as run
 
+    for path in out or ():
+        show.one_output(path, as_json=output.json)
     found = run(_words(only), Path(work), net.net(), show.note)
     for path in out or ():
-        files.write(path, _form(found, path))
+        show.write(path, _form(found, path))
     if output.json:
         show.json(found)
-    else:
+    elif "-" not in (out or ()):
         show.result(forms.text(found))
     for line in found.failed:
         show.warn(f"did not come: {line}")
@@ -118,18 +123,17 @@ def update(
     ] = "matrix-update.yaml",
 ) -> int:
     """Measure the releases that the rows lack, and write rows to review; no row is changed."""
-    from envbuild.io import files
     from envbuild.matrix.vendor.update import text
     from envbuild.matrix.vendor.update import update as run
 
+    # Its YAML is for review, its JSON for programs: where both would go to the stream, JSON does.
     found = run(_words(only), Path(work), net.net(), show.note)
+    if not (out == "-" and output.json):
+        show.write(out, text(found).encode())
     if out != "-":
-        files.write(out, text(found).encode())
         show.note(f"{len(found.rows)} new rows in {out}, {len(found.skipped)} releases left out")
     if output.json:
         show.json(found)
-    elif out == "-":
-        show.result(text(found))
     return 0
 
 

@@ -39,6 +39,9 @@ def command(
     from envbuild.render.context import render
     from envbuild.render.folder import save
 
+    if out == "-":
+        what = "- is standard output, and a folder is written"
+        raise InputError(what, fix="name a folder: -o DIR (./- if it has to be that one)")
     plan = plan_from(source, request)
     context = render(plan, None if no_lock else _lock(plan, source, lock))
     save(context, Path(out))

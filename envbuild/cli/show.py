@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-from envbuild.errors import EnvbuildError, MachineError
+from envbuild.errors import EnvbuildError, InputError, MachineError
 from envbuild.values.finding import Step
 
 # What no shell reads as anything else; shlex costs a plan more than its whole output.
@@ -27,19 +27,20 @@ def configure(*, quiet: bool, verbose: bool = False) -> None:
 def open_streams() -> None:
     """Give each closed stream /dev/null, and let no character of ours end a command.
 
-    A descriptor left closed would be taken by the next file that is opened.
+    A descriptor left closed would be taken by the next file that is opened. Standard output gets
+    one that cannot be written, so that a result which nobody can have is an error.
     """
     for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
-            _to_nowhere(fd)
+            _to_nowhere(fd, os.O_RDONLY if name == "stdout" else os.O_RDWR)
             setattr(sys, name, open(fd, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
         elif mode == "w" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
 
 
-def _to_nowhere(fd: int) -> None:
-    nowhere = os.open(os.devnull, os.O_RDWR)
+def _to_nowhere(fd: int, mode: int = os.O_RDWR) -> None:
+    nowhere = os.open(os.devnull, mode)
     if nowhere != fd:
         os.dup2(nowhere, fd)
         os.close(nowhere)
@@ -49,7 +50,7 @@ def put(text: str | bytes, stream: TextIO) -> None:
     """Write all of it now; a reader that went away (``| head``) ends neither work nor exit code.
 
     Raises:
-        MachineError: the disk behind standard output is full.
+        MachineError: standard output is closed, or the disk behind it is full.
     """
     try:
         if isinstance(text, bytes):
@@ -62,7 +63,9 @@ def put(text: str | bytes, stream: TextIO) -> None:
     except OSError as e:
         _to_nowhere(stream.fileno())
         if stream is sys.stdout and e.errno not in {errno.EPIPE, errno.EINVAL}:  # Windows: EINVAL
-            what = f"the output cannot be written: {e.strerror}"
+            closed = e.errno == errno.EBADF
+            says = "standard output is closed" if closed else e.strerror
+            what = f"the output cannot be written: {says}"
             raise MachineError(what, fix="free some space, or send it elsewhere") from e
 
 
@@ -115,6 +118,32 @@ def steps(all_: Sequence[Step], *, as_json: bool) -> None:
         return
     for one in all_:
         step(one)
+
+
+def write(path: str, data: bytes) -> None:
+    """What ``-o`` names; ``-`` is standard output, which then holds nothing else.
+
+    Raises:
+        InputError: the name is a folder's.
+        MachineError: it cannot be written.
+    """
+    if path == "-":
+        put(data, sys.stdout)
+        return
+    from envbuild.io import files
+
+    files.write(path, data)
+
+
+def one_output(path: str, *, as_json: bool) -> None:
+    """Refuse two results for one standard output.
+
+    Raises:
+        InputError: ``-o -`` stands beside ``--json``.
+    """
+    if path == "-" and as_json:
+        what = "-o - and --json would both be written to standard output"
+        raise InputError(what, fix="leave one of them out, or give -o a file")
 
 
 def json(value: object) -> None:

@@ -17,11 +17,14 @@ def write(path: str | os.PathLike[str], data: bytes, *, executable: bool = False
     """Write a whole file or nothing: a temporary name beside it, fsync, rename.
 
     Raises:
-        InputError: the name is a folder's.
+        InputError: the name is a folder's, or ``-``: who can write to standard output does it.
         MachineError: the disk is full or the folder cannot be written.
     """
     target = Path(path)
     name = None
+    if str(target) == "-":
+        what = "- is standard output, and this is written to a file alone"
+        raise InputError(what, fix="name a file (./- if it has to be that one)")
     try:
         if target.is_dir():
             what = f"{target} is a folder, and one file is to be written"

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from envbuild.errors import InputError
+from envbuild.io import files
+
 PLAN = ("plan", "--cc", "6.1")
 
 
@@ -24,11 +27,54 @@ def shell(redirections: str, *argv: str, **env: str) -> subprocess.CompletedProc
 
 
 @pytest.mark.parametrize("argv", [PLAN, (*PLAN, "--json"), ("--help",), ("--version",)])
-@pytest.mark.parametrize("redirections", [">&-", ">&- 2>&- <&-", "| true", "2>&1 | head -c 1"])
-def test_no_reader_is_no_error(argv: tuple[str, ...], redirections: str) -> None:
+@pytest.mark.parametrize("redirections", ["| true", "2>&1 | head -c 1"])
+def test_a_reader_that_goes_away_is_no_error(argv: tuple[str, ...], redirections: str) -> None:
     done = shell(redirections, *argv)
     assert done.returncode == 0
     assert not done.stderr
+
+
+@pytest.mark.parametrize("argv", [PLAN, (*PLAN, "--json"), ("--help",), ("--version",)])
+@pytest.mark.parametrize("redirections", [">&-", ">&- 2>&-", ">&- 2>&- <&-"])
+def test_a_result_that_nobody_can_have_is_exit_4(argv: tuple[str, ...], redirections: str) -> None:
+    """Not as `| head`, who had what it wanted: this result was never given to anybody."""
+    done = shell(redirections, *argv)
+    assert done.returncode == 4
+    if "2>" not in redirections:
+        assert "cannot be written: standard output is closed" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_an_error_keeps_its_code_on_a_closed_output() -> None:
+    assert shell(">&-", "plan", "--cc", "99").returncode == 2
+
+
+def test_what_only_writes_files_needs_no_output(tmp_path: Path) -> None:
+    made = tmp_path / "lock.json"
+    assert shell(">&-", "init", "--cc", "6.1", "-o", str(made)).returncode == 4
+    assert made.is_file()
+
+
+@pytest.mark.parametrize("command", ["init"])
+def test_a_dash_is_standard_output(command: str, tmp_path: Path) -> None:
+    done = shell(f"-o - > {tmp_path}/out", command, "--cc", "6.1")
+    assert done.returncode == 0
+    assert 'cc: "6.1"' in (tmp_path / "out").read_text()
+    again = tmp_path / "again.yaml"
+    again.write_bytes((tmp_path / "out").read_bytes())
+    assert shell("", "plan", str(again)).returncode == 0
+    assert not Path("-").exists()
+    assert shell("-o - --json", command, "--cc", "6.1").returncode == 2
+    assert shell("-o - > /dev/full", command, "--cc", "6.1").returncode == 4
+
+
+@pytest.mark.parametrize("argv", [("render", "--no-lock", "--cc", "8.6")])
+def test_a_dash_that_makes_no_sense_is_exit_2(argv: tuple[str, ...], tmp_path: Path) -> None:
+    done = shell("", *argv, "-o", "-")
+    assert done.returncode == 2
+    assert "- is standard output" in done.stderr
+    with pytest.raises(InputError, match="- is standard output"):
+        files.write("-", b"x")
 
 
 def test_an_exit_code_outlives_the_reader() -> None:
@@ -36,7 +82,7 @@ def test_an_exit_code_outlives_the_reader() -> None:
     assert shell("| true", "plan", "--cc", "6.1", "--cuda", "13").returncode == 3
 
 
-@pytest.mark.parametrize("argv", [PLAN, (*PLAN, "--json")])
+@pytest.mark.parametrize("argv", [PLAN, (*PLAN, "--json"), ("--help",), ("plan", "--help")])
 def test_a_full_disk_behind_the_result_is_exit_4(argv: tuple[str, ...]) -> None:
     done = shell("> /dev/full", *argv)
     assert done.returncode == 4
