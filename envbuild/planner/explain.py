@@ -8,7 +8,7 @@ from envbuild.matrix.model import JetsonRow
 from envbuild.planner import rules
 from envbuild.planner.choose import Choice, beside, builds, pairs
 from envbuild.planner.ranges import minor, numbers
-from envbuild.planner.rules.base import Verdict, error, verdict, without_name
+from envbuild.planner.rules.base import Verdict, about, error, verdict, without_name
 from envbuild.planner.rules.torch import system_of, unfit
 from envbuild.planner.table import SOURCES, Table, bits, cite, lowest
 from envbuild.planner.target import Target
@@ -123,7 +123,7 @@ def _elsewhere(table: Table, target: Target, cuda: str) -> Finding | None:
     lines = [row.l4t for row in rows if isinstance(row, JetsonRow)]
     if len(lines) == len(rows):
         part = f"it is part of L4T {' and '.join(dict.fromkeys(lines))}, for Jetsons alone"
-        return error("jetson", part, cite(toolkit, cuda))
+        return error("jetson", about(cuda, part), cite(toolkit, cuda))
     says = tuple(verdict(rule, table, target) for rule in _KIND)
     return _hard(says, table.all_places).decided(mask, bool)
 

@@ -9,7 +9,7 @@ from envbuild import __version__
 from envbuild.certify import probes
 from envbuild.cli.app import run
 from envbuild.render import templates
-from envbuild.values.codec import digest, dump, load
+from envbuild.values.codec import Pairs, digest, dump, load
 from envbuild.values.lock import Lock, LockedBase, Wheel
 from envbuild.values.plan import Plan
 from tests.cases.grade import Answer, flags
@@ -47,7 +47,10 @@ def made_lock(plan: Plan) -> Lock:
     """
     platform = "linux/amd64"
     wheels: list[Wheel] = []
+    urls = Pairs()
     if plan.torch is not None:
+        if plan.torch.index_url is not None:
+            urls = Pairs({plan.torch.index: plan.torch.index_url})
         index, build = plan.torch.index, f"{plan.torch.version}+{plan.torch.index}"
         for name, version, tag, where in (
             ("nvidia-cudnn-cu12", "9.10.2.21", "py3-none-manylinux_2_27_x86_64", "pypi"),
@@ -65,6 +68,7 @@ def made_lock(plan: Plan) -> Lock:
         base=LockedBase(ref=plan.image.ref or "", digest=f"sha256:{'a' * 64}", platform=platform),
         python=plan.python,
         wheels=tuple(wheels),
+        index_urls=urls,
         templates=templates.hashes(),
         probes=probes.hashes(),
     )

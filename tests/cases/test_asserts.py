@@ -11,6 +11,7 @@ from envbuild.matrix.load import load as matrices
 from envbuild.planner import ranges
 from envbuild.values.codec import load
 from envbuild.values.plan import Plan
+from tests.cases.grade import cases, says
 from tests.cases.replay import made_lock, planned, rendered
 
 Cap = pytest.CaptureFixture[str]
@@ -91,7 +92,10 @@ def test_c85_the_constraint_holds_in_every_pip_step_and_stays(tmp_path: Path, ca
 def test_c87_a_lock_names_file_hash_and_index_of_each_wheel(capfd: Cap) -> None:
     plan = planned(["--cc", "8.6", "--torch", "2.5.1", "--cuda", "12.1"], capfd).plan
     assert plan["torch"]["index"] == "cu121"
-    lock = json.loads(dump_lock(made_lock(load(Plan, json.dumps(plan).encode(), "plan"))))
+    text = dump_lock(made_lock(load(Plan, json.dumps(plan).encode(), "plan"))).decode()
+    (case,) = (case for case in cases("lock") if case.id.startswith("C87"))
+    assert all(says(text, item) for item in case.want["contains"])
+    lock = json.loads(text)
     for wheel in lock["wheels"]:
         assert wheel["file"].endswith(".whl")
         assert re.fullmatch(r"[0-9a-f]{64}", wheel["sha256"])

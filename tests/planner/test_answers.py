@@ -230,6 +230,28 @@ def test_wsl_never_takes_the_distributions_toolkit_natively() -> None:
     assert plan.driver[0].min == "528.33"
 
 
+@pytest.mark.parametrize(
+    ("fields", "mounted"),
+    [
+        ({"l4t": "32.7.1"}, True),
+        ({"l4t": "32.7.1", "where": "host"}, False),
+        ({"l4t": "35.4", "cc": "8.7"}, False),
+    ],
+)
+def test_an_image_without_cuda_is_built_where_it_is_mounted(
+    fields: dict[str, Any], mounted: bool
+) -> None:
+    plan = ask(**{"cc": "5.3"} | fields)
+    found = [f for f in plan.findings if f.id == "l4t-mounted"]
+    assert bool(found) == mounted
+    assert all("default-runtime" in step.text for f in found for step in f.steps)
+
+
+def test_what_is_known_of_an_l4ts_compiler() -> None:
+    (finding,) = (f for f in ask("8.7", l4t="35.4").findings if f.id == "host-compiler")
+    assert finding.says == "the image compiles with gcc 9, that of ubuntu20.04"
+
+
 def test_jetson_takes_the_cuda_of_its_l4t() -> None:
     plan = ask("8.7", l4t="r36.4.3", where="host")
     assert (plan.cuda, plan.platform, plan.arch) == ("12.6", "jetson-l4t", "aarch64")

@@ -191,8 +191,16 @@ def test_where_the_plain_form_is_not_enough_the_version_goes() -> None:
 @pytest.mark.parametrize("wanted", ["12.7", "11.2", "14", ">=14"])
 def test_a_toolkit_outside_the_matrices_is_called_that(wanted: str) -> None:
     plan = ask("8.6", cuda=wanted)
+    (reason,) = plan.findings[1:]
+    assert reason.says.startswith(f"no CUDA {wanted} in these matrices, which hold 11.7 to 13.5")
+    # A level that a driver shows, and that people take for a toolkit's.
+    assert ("nvidia-smi of R565 shows 12.7" in reason.says) == (wanted == "12.7")
+
+
+def test_a_toolkit_of_jetsons_is_called_that() -> None:
+    plan = ask("8.6", cuda="11.4")
     assert [f.says for f in plan.findings[1:]] == [
-        f"no CUDA {wanted} in these matrices, which hold 11.7 to 13.5"
+        "CUDA 11.4: it is part of L4T 35, for Jetsons alone"
     ]
 
 

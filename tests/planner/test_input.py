@@ -61,6 +61,8 @@ FLAGS = ["--cc", "--gpu", "--driver", "--cuda", "--torch", "--with", "--feature"
         ({"cc": "8.6", "packages": "python==3.13"}, "not a package", "debian13 (3.13)"),
         ({"cc": "8.6", "packages": "python==2.7"}, "not a package", "no base has it"),
         ({"cc": "8.6", "base_os": "alpine:3.20"}, "musl", "glibc"),
+        ({"cc": "8.6", "base_os": "Fedora 44", "where": "host"}, "not in the matrices", "--glibc"),
+        ({"cc": "8.6", "base_os": "debian11"}, "not known", "debian12"),
         ({"cc": "8.6", "driver": "58095.05"}, "no driver version", "580.95.05"),
         ({"gpus": ("10de:ffff",)}, "no PCI id", "--cc"),
         ({"gpus": ("GT 710",)}, "3.5 (GK208B, GK208) or 2.1 (GF119)", "lspci -nn"),

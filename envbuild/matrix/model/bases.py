@@ -66,6 +66,7 @@ class JetsonRow(Row):
     Attributes:
         os: the system it is built on, ``ubuntu22.04``.
         devices: the modules it is for, in words.
+        mounted: its image holds no CUDA, that of the machine is mounted into it.
     """
 
     l4t: str
@@ -76,3 +77,4 @@ class JetsonRow(Row):
     image: str | None = None
     os: str | None = None
     devices: str = ""
+    mounted: bool = False

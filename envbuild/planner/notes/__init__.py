@@ -29,6 +29,7 @@ NOTES = (
     host.repository,
     driver.wsl,
     driver.l4t,
+    driver.l4t_mounted,
     machine.container_toolkit,
     packages.cudnn_floor,
     packages.package_level,

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
-from envbuild.matrix.model import ImageTag
+from envbuild.matrix.model import ImageTag, JetsonRow
 from envbuild.planner import drivers
 from envbuild.planner.launch import accepted, requires
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
 from envbuild.planner.target import Card
-from envbuild.values.finding import Finding
+from envbuild.values.codec import replace
+from envbuild.values.finding import Finding, Step
 
 
 def last_branch(chosen: Chosen) -> Iterator[Finding]:
@@ -151,6 +152,23 @@ def l4t(chosen: Chosen) -> Iterator[Finding]:
             f"(JetPack {row.jetpack}, CUDA {row.cuda}); give --l4t"
         )
         yield note("l4t-assumed", "warn", says, cite(row, row.l4t))
+
+
+def l4t_mounted(chosen: Chosen) -> Iterator[Finding]:
+    """An image without a CUDA of its own is built and run with that of the Jetson."""
+    place = chosen.choice.place
+    if place.os is None or not isinstance(place.row, JetsonRow) or not place.row.mounted:
+        return
+    says = (
+        f"the image of L4T {place.row.l4t} holds no CUDA: docker's nvidia runtime mounts that of "
+        "the Jetson into it, so build and run it there, with nvidia as the default runtime"
+    )
+    step = Step(
+        why="`docker build` takes no --runtime: it uses the default one",
+        text='set "default-runtime": "nvidia" in /etc/docker/daemon.json, then restart docker',
+        check="docker info --format '{{.DefaultRuntime}}' prints nvidia",
+    )
+    yield replace(note("l4t-mounted", "warn", says, place.cite), steps=(step,))
 
 
 def _no_l4t(chosen: Chosen) -> Iterator[Finding]:

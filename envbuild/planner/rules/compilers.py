@@ -1,6 +1,6 @@
 """Host compilers and the C library: what the toolkit's headers accept."""
 
-from envbuild.matrix.model import DistroToolkit
+from envbuild.matrix.model import DistroToolkit, JetsonRow
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import NVCC, about, error, rule
 from envbuild.planner.table import Place, Table, cite
@@ -80,6 +80,9 @@ def own_compiler(table: Table, place: Place, target: Target) -> Finding | None:
     if os is None or os.gcc is None:
         # The vendor built its image with that system's compiler; which one is not sourced.
         says = f"the compiler of {place.os} is not in the matrices"
+        base = table.oses.get(place.row.os or "") if isinstance(place.row, JetsonRow) else None
+        if base is not None and base.gcc is not None:
+            says = f"the image compiles with gcc {base.gcc}, that of {base.id}"
         return Finding(id="host-compiler", severity="info", says=says, source=place.cite)
     chosen = gcc_for(table, place, target)
     if chosen == os.gcc:

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from envbuild.matrix.model import Capability, TorchBuild, TorchPair, TritonBuild
+from envbuild.matrix.model import Capability, JetsonRow, TorchBuild, TorchPair, TritonBuild
 from envbuild.planner import drivers
 from envbuild.planner.gencode import runs_on
 from envbuild.planner.ranges import numbers, parse
@@ -233,7 +233,9 @@ def python_there(table: Table, place: Place, target: Target) -> Finding | None:
     known = os is not None and os.python is not None and os.family == "apt"
     if place.os is None or known:
         return None
-    says = f"Python packages are not installed on {place.os}: its Python is not in the matrices"
+    says = f"Python packages are planned for Ubuntu and Debian alone, not for {place.os}"
+    if isinstance(place.row, JetsonRow):
+        says = f"Python packages are not planned for images of L4T: {JETSONS}"
     return error("python", says, cite(os, os.id) if os is not None else place.cite)
 
 
