@@ -15,9 +15,15 @@ def broken(ran: Ran | None, what: str) -> tuple[Verdict, str] | None:
         return "inconclusive", f"{what} was not tried: the run ended before it"
     if ran.timed_out:
         return "inconclusive", f"{what} did not end within {ran.ms // 1000} s"
-    if any(word in ran.err for word in _ROOM):
-        return "inconclusive", f"no room to work in: {last_line(ran.err)}"
+    if full := no_room(ran):
+        return "inconclusive", full
     return None
+
+
+def no_room(ran: Ran) -> str:
+    """What a step says of a disk that is full or cannot be written; empty = nothing."""
+    full = any(word in ran.err for word in _ROOM)
+    return f"no room to work in: {last_line(ran.err)}" if full else ""
 
 
 def unrun(seen: Seen, suite: str) -> tuple[Verdict, str, Blame | None] | None:
