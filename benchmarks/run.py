@@ -152,8 +152,8 @@ def fleets(env: dict[str, str], cwd: Path) -> list[Row]:
     for _ in range(_NODES):
         # Neighbours in the list are of neighbouring generations: one driver drives them.
         cards, branches = draw.choice(
-            [(_GPUS[:5], (535, 550, 570, 580)), (_GPUS[5:18], (535, 550, 570, 580, 595)),
-             (_GPUS[17:], (575, 580, 595))]
+            [(_GPUS[:5], (535, 550, 570, 580)), (_GPUS[5:17], (550, 570, 580, 595)),
+             (_GPUS[17:], (580, 595))]
         )  # fmt: skip
         some = sorted(draw.sample(cards, draw.choice((1, 1, 2, 3))))
         release = f"{draw.choice(branches)}.{draw.randrange(60, 300)}.{draw.randrange(1, 20):02}"

@@ -21,7 +21,7 @@ from envbuild.io.yamlfile import Node as Yaml
 from envbuild.io.yamlfile import YamlFile, load
 from envbuild.matrix.model import Matrices
 from envbuild.planner import words
-from envbuild.planner.fleet import Node
+from envbuild.planner.alike import Node
 from envbuild.planner.resolve import resolve
 from envbuild.planner.table import table_of
 from envbuild.planner.target import Target
@@ -71,7 +71,10 @@ def read(path: str, flags: RequestFlags, matrices: Matrices) -> tuple[Node, ...]
 def _name(file: YamlFile, entry: Yaml, keys: dict[str, Yaml]) -> str:
     if "name" not in keys:
         file.wrong(entry.line, "is a node without a name", "add `name: ...`")
-    return file.text(keys["name"])
+    name = file.text(keys["name"])
+    if not name.isprintable() or not name.strip():
+        file.wrong(keys["name"].line, "has a name that cannot be shown", "write a plain name")
+    return name
 
 
 def _count(file: YamlFile, node: Yaml | None) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from envbuild.cli.show import clean, command, paint
-from envbuild.values.finding import Finding
+from envbuild.values.finding import Finding, Step
 from envbuild.values.plan import Alternative, DriverNeed, Fleet, HostCompiler, Plan
 
 _COLOURS = {"ok": "green", "warn": "yellow", "refuse": "red"}
@@ -27,11 +27,15 @@ def lines(made: Plan | Fleet, *, explain: bool, host: str | None = None) -> Iter
 
         shown = fleet_table.lines(made, explain=explain)
     for line in shown:
-        yield from _folded(line)
+        # A name of a file or a machine must not look like a line of its own.
+        yield from _folded(" ".join(line.splitlines()))
 
 
 def _folded(line: str) -> Iterator[str]:
-    """A long line as several, cut between words."""
+    """A long line as several, cut between words; a command is copied, and stays whole."""
+    if line.startswith(" " * _INDENT):
+        yield line
+        return
     while len(line) > _WIDTH and (at := line.rfind(" ", _INDENT + 1, _WIDTH)) > 0:
         yield line[:at]
         line = " " * _INDENT + line[at + 1 :]
@@ -179,14 +183,7 @@ def refusal(findings: tuple[Finding, ...], whom: str) -> Iterator[str]:
     for finding in errors[1:]:
         yield f"  {clean(finding.says):<70}  {clean(finding.source)}"
     for step in errors[0].steps:
-        yield row("do", step.why)
-        yield row("", " ".join(_quoted(word) for word in step.argv) if step.argv else step.text)
-
-
-def _quoted(word: str) -> str:
-    import shlex
-
-    return shlex.quote(word)
+        yield from _step(step)
 
 
 def _why(plan: Plan, *, explain: bool) -> Iterator[str]:
@@ -233,6 +230,15 @@ def findings(every: tuple[Finding, ...]) -> Iterator[str]:
         for i, finding in enumerate(group):
             name = paint(f"{severity:<5}", colour) if i == 0 else " " * 5
             yield f"{name} {_finding(finding)}"
+            for step in finding.steps:
+                yield from _step(step)
+
+
+def _step(step: Step) -> Iterator[str]:
+    """Why, and how to see that it worked; then what to do, on a line of its own."""
+    check = f"; check: {step.check}" if step.check else ""
+    yield row("do", f"{step.why}{check}")
+    yield row("", command(step.argv) if step.argv else step.text)
 
 
 def _finding(finding: Finding) -> str:

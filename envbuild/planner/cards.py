@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from envbuild.errors import InputError
 from envbuild.planner.ranges import numbers
-from envbuild.planner.table import Table
+from envbuild.planner.table import Table, remember
 from envbuild.planner.target import Card
 from envbuild.values.codec import replace
 from envbuild.values.host import Gpu, Host
@@ -29,7 +29,7 @@ def asked_cards(request: Request, host: Host | None, table: Table) -> tuple[tupl
             raise InputError(what, fix="give --cc all alone, or list the cc")
         return (), "flag"
     cards = [Card(cc=known_cc(text, "--cc", table)) for text in request.cc]
-    cards += [_product(text, table) for text in request.gpus]
+    cards += [_named(text, table) for text in request.gpus]
     origin = "flag" if cards else ""
     if not cards and host is not None:
         cards = _detected(_driven(host) or host.gpus, table)
@@ -86,6 +86,16 @@ def _nearest(target: str, known: list[str]) -> list[str]:
     by_size = sorted(known, key=lambda cc: abs(int(cc.replace(".", "")) - at))[:3]
     alike = [cc for cc in known if cc[0] == target[0] and len(cc) == 3][:3]
     return sorted({*by_size, *alike}, key=numbers)
+
+
+def _named(text: str, table: Table) -> Card:
+    """The card of a name or PCI id; remembered, since a fleet says few of them often."""
+    known = table.memo.get(("gpu", text))
+    if isinstance(known, Card):
+        return known
+    made = _product(text, table)
+    remember(table, ("gpu", text), made)
+    return made
 
 
 def _product(text: str, table: Table) -> Card:

@@ -1,6 +1,7 @@
 """``envbuild plan`` as people and programs meet it."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,8 @@ def test_a_fleet_in_json_and_with_tabs(tmp_path: Path, capfd: Cap) -> None:
         ("- {name: a, host: missing.json}", "missing.json"),
         ("- {name: b, cc: 8.6}\n- {name: a, cc: all}", ":2 has `cc: all`"),
         ("- name: a\n  cc: &x 8.6", ":2 has an anchor"),
+        ('- cc: 8.6\n  name: "a\\nok  CUDA"', ":2 has a name that cannot be shown"),
+        ('- cc: 8.6\n  name: " "', ":2 has a name that cannot be shown"),
         ("- [a", "is not YAML"),
     ],
 )
@@ -297,3 +300,15 @@ def test_the_table_says_which_driver_is_in_hand_and_what_has_ended(capfd: Cap) -
     assert "  driver    470.82.01 given; recommended R470 (470.256.02), the last branch" in out
     assert "  lasts     ended 2024-09, with R470, the last driver for Kepler" in out
     assert "  torch     no build of torch in these matrices has code for 3.5" in out
+
+
+def test_the_steps_of_a_finding_are_in_the_table_each_command_on_one_line(capfd: Cap) -> None:
+    argv = ["plan", "--cc", "8.6", "--cuda", "12.9", "--where", "host", "--base-os", "ubuntu24.04"]
+    assert run(argv) == 0
+    table = capfd.readouterr().out.splitlines()
+    assert run([*argv, "--json"]) == 0
+    plan = load(Plan, capfd.readouterr().out.encode(), "plan")
+    (found,) = [f for f in plan.findings if f.id == "host-install"]
+    assert len(found.steps) > 2
+    for step in found.steps:
+        assert any(shlex.join(step.argv) == line.strip() for line in table)
