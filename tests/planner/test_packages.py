@@ -108,7 +108,8 @@ def test_a_version_is_pinned_as_pip_reads_it(wish: str, cc: str, pin: str) -> No
 
 
 def test_a_version_outside_every_row_is_a_warning() -> None:
-    assert "package-version" in ids(ask("8.6", packages="tensorflow==2.18.1"), "warn")
+    assert "package-version" in ids(ask("8.6", packages="tensorflow==2.18.0"), "warn")
+    assert "package-version" not in ids(ask("8.6", packages="tensorflow==2.18.1"))
     assert "package-version" not in ids(ask("8.6", packages="tensorflow"))
 
 
@@ -150,6 +151,15 @@ def test_a_version_belongs_to_the_requirement_that_had_it() -> None:
     assert "tensorflow[and-cuda]==2.15.1" in ask("8.6", packages="tensorflow==2.15.1").packages
     assert ask("8.6", packages="tensorflow==2.15.1").python in {"3.9", "3.10", "3.11"}
     assert ask("8.6", packages="tensorflow==2.10.1").outcome == "refuse"
+
+
+def test_the_newest_tensorflow_with_code_for_the_card() -> None:
+    """Of the rows that serve a card the first is taken: the newest release."""
+    assert "tensorflow[and-cuda]==2.21.0" in ask("6.1", packages="tensorflow").packages
+    assert "tensorflow[and-cuda]==2.16.2" in ask("5.2", packages="tensorflow").packages
+    kepler = ask("3.7", packages="tensorflow")
+    assert "tensorflow[and-cuda]==2.14.1" in kepler.packages
+    assert kepler.cuda == "11.8.0"
 
 
 def test_a_package_that_takes_any_cudnn_gets_one_with_code_for_the_card() -> None:

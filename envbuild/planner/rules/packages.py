@@ -13,8 +13,9 @@ from envbuild.values.finding import Finding
 def row_for(table: Table, wanted: Wanted, cuda: str, cc: tuple[str, ...]) -> PackageRule | None:
     """The package's row that serves this toolkit and these cards; None = none does."""
     rows = [r for r in table.packages.get(wanted.name, ()) if not _against(r, cuda, cc, wanted)]
-    # A bare requirement before one with a bound: the bound is there for cards that need it.
-    return min(rows, key=lambda r: ("<" in r.requirement, r.requirement), default=None)
+    # A bare requirement before one with a bound, which is there for cards that need it; of those
+    # the first in the matrices.
+    return min(rows, key=lambda r: "<" in r.requirement, default=None)
 
 
 def own_range(row: PackageRule, wanted: Wanted) -> Range | None:
