@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuild.matrix.load import load
+from envbuild.matrix.model import Matrices
 from envbuild.planner.alike import Node, kinds
 from envbuild.planner.choose import builds, choose, feasible, places
 from envbuild.planner.cover import fewest, largest, parts
@@ -257,23 +258,23 @@ def _without(version: str) -> Table:
     return table_of(replace(real, packages=rows, digest=f"without {version}"))
 
 
+def _two_releases() -> Matrices:
+    """Made: a package of which no one release serves both the oldest and the newest card."""
+    row = next(r for r in load().packages if r.name == "tensorflow" and r.cuda_major == 12)
+    new = replace(row, version_min=None, cc_min="6.0", cc_max="9.0", cuda_min="12.2")
+    old = replace(new, requirement="tensorflow[and-cuda]<2.16", cc_min="5.0", cc_max="8.9")
+    return replace(load(), digest="made: two releases", packages=(new, old))
+
+
 def test_what_is_asked_of_all_cards_at_once_counts() -> None:
-    """An old tensorflow for 5.2, a new one for 9.0, both beside the same toolkit: not in one."""
-    old, new, both = (_machine(cc, packages="tensorflow") for cc in ("5.2", "9.0", "8.0"))
-    assert Sharing(table(), [old, new, both]).share(0b011), "2.16.2 serves both"
-    sharing = Sharing(_without("2.16.2"), [old, new, both])
-    assert sharing.takes[0][0] & sharing.takes[1][0]
+    """An old release for 5.2, a new one for 9.0, both beside the same toolkit: not in one."""
+    made = _two_releases()
+    asked = [request(cc, packages="tensorflow", cuda="12.9") for cc in ("5.2", "9.0", "8.0")]
+    sharing = Sharing(table_of(made), [resolve(one, None, made) for one in asked])
+    assert sharing.takes[0] == sharing.takes[1] == sharing.takes[2]
     assert not sharing.share(0b011)
     assert sharing.largest() == (0b101, 0b110)
     assert len(sharing.fewest()) == 2
-
-
-def test_groups_are_found_among_machines_that_the_same_places_serve() -> None:
-    fields = {"packages": "tensorflow", "cuda": ">=12.5,<13", "base_os": "ubuntu22.04"}
-    machines = [_machine(cc, **fields) for cc in ("5.2", "9.0", "8.0")]
-    sharing = Sharing(_without("2.16.2"), machines)
-    assert sharing.takes[0] == sharing.takes[1] == sharing.takes[2]
-    assert sharing.largest() == (0b101, 0b110)
 
 
 def test_a_window_that_is_empty() -> None:
