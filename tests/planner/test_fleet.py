@@ -17,7 +17,7 @@ from envbuild.planner.join import join
 from envbuild.planner.plan import plan as make
 from envbuild.planner.resolve import resolve
 from envbuild.planner.share import Sharing
-from envbuild.planner.table import Table, table_of
+from envbuild.planner.table import table_of
 from envbuild.planner.target import Target
 from envbuild.planner.window import apart
 from envbuild.values.codec import dump, replace
@@ -248,14 +248,6 @@ def test_what_a_node_needs_of_its_driver() -> None:
     mixed, new = (node.driver for node in fleet.nodes)
     assert (mixed.last_branch, mixed.module, mixed.cc) == (580, "proprietary", None)
     assert (new.last_branch, new.module, new.min) == (None, "open", "570.86.16")
-
-
-def _without(version: str) -> Table:
-    """The real rows but one of a package (made: no two real rows are apart like that)."""
-    real = load()
-    rows = tuple(row for row in real.packages if row.version != version)
-    assert len(rows) == len(real.packages) - 1
-    return table_of(replace(real, packages=rows, digest=f"without {version}"))
 
 
 def _two_releases() -> Matrices:
