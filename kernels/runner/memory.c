@@ -1,0 +1,297 @@
+/* DRAM at its widest, the L2 cache, and a dependent chase; every word that is read is checked.
+ *
+ * Array a has word i = 7 - 2 i, b has i, and so triad, a + 3 b, gives i + 7; copy gives i.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "fast.h"
+
+/* As in memory.cu. A sector is what DRAM gives for a single word. */
+enum { BLOCK = 256, BATCH = 8, QUAD = 16, CHUNK = BLOCK * BATCH * QUAD, SECTOR = 32, PAIRS = 21 };
+enum { A, B, C };
+
+struct memory {
+    struct bench *bench;
+    void *write, *copy, *triad, *read, *reread, *chase;
+    device_pointer array[3], wrong, ends;
+    unsigned quads, turn; /* of an array; which array is next */
+};
+
+/* One of the kernels at work, over a part of the arrays. */
+struct task {
+    struct memory *m;
+    void *kernel;
+    unsigned blocks, threads, count;
+};
+
+static device_pointer next(struct memory *m, int first, int last)
+{
+    unsigned n = (unsigned)(last - first + 1);
+    return m->array[first + (int)(m->turn++ % n)];
+}
+
+static int go(const struct task *t, void **arguments)
+{
+    return launch(t->kernel, t->blocks, t->threads, t->m->bench->stream, arguments);
+}
+
+static int write_to(const struct task *t, device_pointer to, unsigned slope, unsigned offset)
+{
+    void *arguments[] = {&to, &slope, &offset};
+    return go(t, arguments);
+}
+
+/* All three in turn, so that nothing of the next is left in the cache. */
+static int run_write(struct work *work)
+{
+    struct task *t = work->state;
+    return write_to(t, next(t->m, A, C), 1, 1);
+}
+
+static int run_read(struct work *work)
+{
+    struct task *t = work->state;
+    device_pointer from = next(t->m, B, C);
+    unsigned offset = 0;
+    void *arguments[] = {&from, &offset, &t->m->wrong};
+    return go(t, arguments);
+}
+
+static int run_copy(struct work *work)
+{
+    struct task *t = work->state;
+    void *arguments[] = {&t->m->array[C], &t->m->array[B]};
+    return go(t, arguments);
+}
+
+static int run_triad(struct work *work)
+{
+    struct task *t = work->state;
+    void *arguments[] = {&t->m->array[C], &t->m->array[A], &t->m->array[B]};
+    return go(t, arguments);
+}
+
+static int run_reread(struct work *work)
+{
+    struct task *t = work->state;
+    unsigned offset = 0;
+    void *arguments[] = {&t->m->array[B], &t->count, &work->rounds, &offset, &t->m->wrong};
+    return go(t, arguments);
+}
+
+static int run_chase(struct work *work)
+{
+    struct task *t = work->state;
+    void *arguments[] = {&t->m->array[B], &t->count, &work->rounds, &t->m->ends};
+    return go(t, arguments);
+}
+
+static unsigned power_of_two(unsigned long long most)
+{
+    unsigned p = 1;
+    while (p < 1u << 30 && 2ull * p <= most)
+        p *= 2;
+    return p;
+}
+
+static struct task whole_of(struct memory *m, void *kernel)
+{
+    return (struct task){m, kernel, m->quads / BLOCK, BLOCK, 0};
+}
+
+/* 64 times the L2 cache or a sixteenth of the memory, in three arrays of a quarter of what is free. */
+static int make_room(struct memory *m)
+{
+    const struct device *d = m->bench->device;
+    size_t available = 0, total = 0, l2 = (size_t)attribute(d, ATTRIBUTE_L2);
+    if (CHECK(memory_info, (&available, &total)))
+        return 1;
+    size_t bytes = total / 16;
+    if (l2 && 64 * l2 < bytes)
+        bytes = 64 * l2;
+    if (bytes > available / 12)
+        bytes = available / 12;
+    bytes -= bytes % CHUNK;
+    event("room");
+    whole("available", (long long)available);
+    whole("total", (long long)total);
+    whole("bytes", (long long)bytes);
+    close_event();
+    m->quads = (unsigned)(bytes / QUAD);
+    for (int i = A; i <= C && bytes; i++) {
+        if (CHECK(allocate, (&m->array[i], bytes)))
+            return 1;
+    }
+    return !bytes || CHECK(allocate, (&m->wrong, 4)) ||
+           CHECK(allocate, (&m->ends, (size_t)d->sms * BLOCK * 4));
+}
+
+static int find_kernels(struct memory *m, void *module, const char *suffix)
+{
+    return !module || !(m->write = named_kernel(module, "envbuild_write", suffix)) ||
+           !(m->copy = named_kernel(module, "envbuild_copy", suffix)) ||
+           !(m->triad = named_kernel(module, "envbuild_triad", suffix)) ||
+           !(m->read = named_kernel(module, "envbuild_read", suffix)) ||
+           !(m->reread = named_kernel(module, "envbuild_reread", suffix)) ||
+           !(m->chase = named_kernel(module, "envbuild_chase", suffix));
+}
+
+/* Writes an array and waits for it. */
+static int put(struct memory *m, int which, unsigned slope, unsigned offset)
+{
+    struct task t = whole_of(m, m->write);
+    return write_to(&t, m->array[which], slope, offset) ||
+           CHECK(stream_synchronize, (m->bench->stream));
+}
+
+/* Reads an array and says how many of its parts hold a word that is wrong. */
+static int check(struct memory *m, const char *name, int which, unsigned offset)
+{
+    unsigned wrong = 0, parts = m->quads / BATCH;
+    struct task t = {m, m->read, parts / BLOCK, BLOCK, 0};
+    void *arguments[] = {&m->array[which], &offset, &m->wrong};
+    if (CHECK(fill, (m->wrong, 0, 1)) || go(&t, arguments) ||
+        CHECK(stream_synchronize, (m->bench->stream)) || CHECK(to_host, (&wrong, m->wrong, 4)))
+        return 1;
+    data(name, parts, wrong);
+    return 0;
+}
+
+/* The words that were wrong while a figure was taken. */
+static int check_read(struct memory *m, const char *name, long long parts)
+{
+    unsigned wrong = 0;
+    if (CHECK(to_host, (&wrong, m->wrong, 4)))
+        return 1;
+    data(name, parts, wrong);
+    return CHECK(fill, (m->wrong, 0, 1));
+}
+
+static int writing(struct memory *m)
+{
+    struct task t = whole_of(m, m->write);
+    struct work work = {"dram.write", run_write, 1, (double)m->quads * QUAD, &t};
+    return warm(m->bench, &work) || measure(m->bench, &work, MANY_SAMPLES, t.blocks) ||
+           check(m, "dram.write", A, 1) || check(m, "dram.write.other", A, 2);
+}
+
+/* The figure, its data, and the data again where half of the stores were left out. */
+static int storing(struct memory *m, struct work *work, const char *halved, unsigned offset)
+{
+    struct task *t = work->state, part = *t;
+    struct work half = *work;
+    part.blocks /= 2;
+    half.state = &part;
+    return put(m, C, 1, offset + 1) || measure(m->bench, work, MANY_SAMPLES, t->blocks) ||
+           check(m, work->name, C, offset) || put(m, C, 1, offset + 1) || half.run(&half) ||
+           check(m, halved, C, offset);
+}
+
+static int reading(struct memory *m)
+{
+    unsigned parts = m->quads / BATCH, other = 0xffffffffu;
+    struct task t = {m, m->read, parts / BLOCK, BLOCK, 0};
+    struct work work = {"dram.read", run_read, 1, (double)m->quads * QUAD, &t};
+    device_pointer middle = m->array[C] + (device_pointer)(m->quads / 2) * QUAD;
+    return CHECK(fill, (m->wrong, 0, 1)) || measure(m->bench, &work, MANY_SAMPLES, t.blocks) ||
+           check_read(m, work.name, parts) || CHECK(to_device, (middle, &other, 4)) ||
+           check(m, "dram.read.changed", C, 0);
+}
+
+/* The same walk on the CPU: where each thread must have ended. */
+static int check_chase(const struct task *t, const struct work *work)
+{
+    size_t bytes = (size_t)t->blocks * BLOCK * 4;
+    unsigned *ends = malloc(bytes);
+    long long wrong = 0, n = (long long)t->blocks * t->threads;
+    if (!ends || CHECK(to_host, (ends, t->m->ends, bytes))) {
+        free(ends);
+        return 1;
+    }
+    for (long long i = 0; i < n; i++) {
+        unsigned own = (unsigned)(i / t->threads * BLOCK + i % t->threads);
+        unsigned at = own * 2654435761u & (t->count - 1);
+        for (unsigned k = 0; k < work->rounds; k++)
+            at = (at * 1664525u + 1013904223u) & (t->count - 1);
+        wrong += ends[own] != at;
+    }
+    free(ends);
+    data(work->name, n, wrong);
+    return 0;
+}
+
+/* One warp an SM, one load of a thread at a time: latency, where the others show bandwidth. */
+static int chasing(struct memory *m)
+{
+    struct task t = {m, m->chase, (unsigned)m->bench->device->sms, 32, power_of_two(4ull * m->quads)};
+    struct work work = {"dram.chase", run_chase, 1, (double)t.blocks * t.threads * SECTOR, &t};
+    return size(m->bench, &work, 5, 100000) || measure(m->bench, &work, FEW_SAMPLES, t.blocks) ||
+           check_chase(&t, &work);
+}
+
+/* A quarter of the cache again and again; then so much that it holds none of it. */
+static int cache(struct memory *m)
+{
+    unsigned l2 = (unsigned)attribute(m->bench->device, ATTRIBUTE_L2);
+    struct task t = {m, m->reread, 8 * (unsigned)m->bench->device->sms, BLOCK, 0};
+    double per_round = (double)t.blocks * CHUNK;
+    struct work near = {"l2.read", run_reread, 1, per_round, &t};
+    struct work far = {"l2.read.far", run_reread, 1, per_round, &t};
+    t.count = power_of_two(l2 / 4 / QUAD);
+    if (!l2 || CHECK(fill, (m->wrong, 0, 1)) || size(m->bench, &near, 5, 1u << 20) ||
+        measure(m->bench, &near, MANY_SAMPLES, t.blocks) ||
+        check_read(m, near.name, (long long)t.blocks * BLOCK))
+        return l2 != 0;
+    t.count = power_of_two(m->quads);
+    event("cache");
+    whole("near_bytes", (long long)power_of_two(l2 / 4 / QUAD) * QUAD);
+    whole("far_bytes", (long long)t.count * QUAD);
+    close_event();
+    return size(m->bench, &far, 5, 1u << 20) || measure(m->bench, &far, FEW_SAMPLES, t.blocks);
+}
+
+/* The image's triad against ours; then one that leaves out half, which must look twice as fast. */
+static int paired(struct memory *m, const struct codes *codes)
+{
+    struct memory image = *m;
+    struct task t = whole_of(m, m->triad), i = t, part = t;
+    if (find_kernels(&image, load_module(codes->memory), codes->suffix))
+        return 1;
+    i.kernel = part.kernel = image.triad;
+    part.blocks /= 2;
+    double bytes = 3.0 * m->quads * QUAD;
+    struct work ours = {"codegen.triad", run_triad, 1, bytes, &t}, theirs = ours, half = ours;
+    theirs.state = &i;
+    half.state = &part;
+    if (put(m, C, 1, 8) || compare_pair(m->bench, &ours, &theirs, PAIRS) || put(m, C, 1, 8) ||
+        theirs.run(&theirs) || check(m, theirs.name, C, 7))
+        return 1;
+    theirs.name = "codegen.triad.half";
+    return compare_pair(m->bench, &half, &theirs, FEW_SAMPLES);
+}
+
+int memory(struct bench *b, const struct codes *codes)
+{
+    struct memory m;
+    memset(&m, 0, sizeof m);
+    m.bench = b;
+    int bad = find_kernels(&m, prebuilt(codes, "memory"), "") || make_room(&m);
+    if (!bad) {
+        double bytes = (double)m.quads * QUAD;
+        struct task copying = whole_of(&m, m.copy), adding = whole_of(&m, m.triad);
+        struct work copy = {"dram.copy", run_copy, 1, 2 * bytes, &copying};
+        struct work triad = {"dram.triad", run_triad, 1, 3 * bytes, &adding};
+        bad = writing(&m) || put(&m, A, 0u - 2, 7) || put(&m, B, 1, 0) ||
+              storing(&m, &triad, "dram.triad.halved", 7) ||
+              (codes->memory && paired(&m, codes)) ||
+              storing(&m, &copy, "dram.copy.halved", 0) || put(&m, C, 1, 0) || reading(&m) ||
+              chasing(&m) || cache(&m);
+    }
+    for (int i = A; i <= C; i++)
+        bad |= m.array[i] && CHECK(release, (m.array[i]));
+    bad |= m.wrong && CHECK(release, (m.wrong));
+    bad |= m.ends && CHECK(release, (m.ends));
+    return bad;
+}
