@@ -42,7 +42,8 @@ def command(
 ) -> int:
     """Start an image with the right GPU flags; after `--` a command instead of its own.
 
-    The exit code is the command's.
+    The exit code is the command's; where nothing could be started it is 6 for a fault of the image
+    (a USER that it lacks), 4 for one of the machine.
     """
     from envbuild.engines.find import holding
     from envbuild.host.access import best_access, usable_gpu

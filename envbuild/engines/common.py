@@ -15,6 +15,13 @@ from envbuild.values.codec import Pairs
 UNCONFINED = ("--security-opt", "label=disable")
 
 
+#: Exit codes that both a command and the client give: 125 nothing started, 126 and 127 the image
+#: has no such command. They are the command's, unless a start of `NOTHING` fails, too.
+OWN_CODES = frozenset({125, 126, 127})
+#: No command anywhere: a folder. What stops it before it is tried would stop any command.
+NOTHING = ("/",)
+
+
 def show_progress(line: str) -> None:
     """The engine's own progress, as it comes, on stderr."""
     with contextlib.suppress(OSError):  # nobody reads it, or the disk behind it is full

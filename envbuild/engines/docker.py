@@ -3,20 +3,17 @@
 import contextlib
 import functools
 import os
-import shlex
 import shutil
 import sys
-import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envbuild.engines import buildkit, common, fetch, names, owner, staging
+from envbuild.engines import buildkit, common, containers, fetch, names, owner, staging
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.failures import failure, not_run, refused
 from envbuild.errors import MachineError
-from envbuild.io import proc, trace
+from envbuild.io import proc
 from envbuild.io.net import Net
 from envbuild.io.workspace import private_folder
 from envbuild.values.codec import Pairs
@@ -26,8 +23,6 @@ from envbuild.values.image import BuildContext, Image
 
 if TYPE_CHECKING:
     from docker import DockerClient
-
-_OUTPUT = {"max-size": "8m", "max-file": "2"}
 
 
 class DockerEngine:
@@ -214,58 +209,11 @@ class DockerEngine:
 
     def run(self, ref: str, spec: RunSpec) -> proc.Completed:
         """Run one command in a fresh container; it is removed however this ends."""
-        import docker.errors
-        import requests
-
         found = self._known(ref)
         if found is None:
             what = f"docker has no image {ref}"
             raise MachineError(what, fix="build or pull it first")
-        self._sweep()
-        trace.say(f"docker run {ref}: {shlex.join(spec.argv)}")
-        start = time.monotonic()
-        name = f"envbuild-{uuid.uuid4().hex[:12]}"
-        timed_out = False
-        try:
-            with self._asked(starting=ref):
-                container = self._client.containers.create(
-                    found.id,
-                    **_options(spec),
-                    name=name,
-                    labels={owner.LABEL: owner.owner()},
-                )
-            try:
-                container.start()
-                rc = container.wait(timeout=spec.timeout)["StatusCode"]
-            except docker.errors.APIError as e:
-                text = str(e.explanation or e)
-                code = common.not_started(text)
-                if code is None:
-                    raise not_run(self.name, ref, text) from e
-                return proc.Completed(spec.argv, code, "", text, False, time.monotonic() - start)
-            except (requests.ReadTimeout, requests.ConnectionError):
-                timed_out, rc = True, -9
-            with self._asked():
-                out = container.logs(stdout=True, stderr=False)
-                err = container.logs(stdout=False, stderr=True)
-        finally:
-            self._remove(name)
-        texts = (out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
-        return proc.Completed(spec.argv, rc, *texts, timed_out, time.monotonic() - start)
-
-    def _remove(self, name: str) -> None:
-        import docker.errors
-        import requests
-
-        with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
-            self._client.api.remove_container(name, v=True, force=True)
-
-    def _sweep(self) -> None:
-        """Remove what a killed envbuild left; its label names its process."""
-        with self._asked():
-            for entry in self._client.api.containers(all=True, filters={"label": owner.LABEL}):
-                if owner.abandoned(entry["Labels"].get(owner.LABEL, "")):
-                    self._remove(entry["Id"])
+        return containers.run(self._client, self._asked, found.id, ref, spec)
 
     def run_step(self, ref: str, argv: Sequence[str], access: str) -> Step:
         """The command of `interactive`."""
@@ -285,13 +233,17 @@ class DockerEngine:
     def interactive(self, ref: str, argv: Sequence[str], access: str) -> int:
         """Run with this terminal; the container is gone afterwards."""
         found = self._known(ref)
-        name = f"envbuild-{uuid.uuid4().hex[:12]}"
+        name = containers.new_name()
         command = list(self.run_step(found.id if found else ref, argv, access).argv)
         command[2:2] = ["--name", name, "--label", f"{owner.LABEL}={owner.owner()}"]
         try:
-            return common.attached(command, {"DOCKER_HOST": self._endpoint})
+            code = common.attached(command, {"DOCKER_HOST": self._endpoint})
         finally:
-            self._remove(name)
+            containers.remove(self._client, name)
+        if code in common.OWN_CODES:
+            # The command's own, or the engine's? Where nothing starts, this says why.
+            self.run(ref, RunSpec(argv=common.NOTHING, access=access, network=""))
+        return code
 
     def push(self, ref: str, target: str, net: Net) -> Image:  # noqa: ARG002
         """Push under ``target``; the image then has a manifest digest."""
@@ -313,39 +265,3 @@ class DockerEngine:
             what = f"docker pushed {target} and named no digest"
             raise MachineError(what, fix="look at the registry, then push again")
         return replace(self._image(target, found.attrs), manifest=digest)
-
-
-def _options(spec: RunSpec) -> dict[str, Any]:
-    """A run as the SDK's arguments."""
-    from docker.types import DeviceRequest, LogConfig
-    from docker.types import Mount as Bind
-
-    common.gpu_flags("docker", spec.access)
-    env = dict(spec.env)
-    options: dict[str, Any] = {
-        "entrypoint": [spec.argv[0]],
-        "command": list(spec.argv[1:]),
-        "mounts": [
-            Bind(target=m.target, source=m.source, type="bind", read_only=not m.writable)
-            for m in spec.mounts
-        ],
-        "user": spec.user or None,
-        # What an image runs beside the command would work in its files, and on its GPU, meanwhile.
-        "healthcheck": {"test": ["NONE"]},
-        "working_dir": spec.workdir or None,
-        "network_mode": spec.network or None,
-        "security_opt": [common.UNCONFINED[1]] if spec.mounts else [],
-        # The daemon's own log driver may keep nothing, or everything.
-        "log_config": LogConfig(type="json-file", config=_OUTPUT),
-    }
-    names_ = list(spec.devices) or ["all"]
-    if spec.access == "cdi":
-        ids = [f"nvidia.com/gpu={name}" for name in names_]
-        options["device_requests"] = [DeviceRequest(driver="cdi", device_ids=ids)]
-    elif spec.access == "gpus":
-        chosen = {"device_ids": names_} if spec.devices else {"count": -1}
-        options["device_requests"] = [DeviceRequest(capabilities=[["gpu"]], **chosen)]
-    elif spec.access == "nvidia-runtime":
-        options["runtime"] = "nvidia"
-        env["NVIDIA_VISIBLE_DEVICES"] = ",".join(names_)
-    return options | {"environment": env}

@@ -236,7 +236,7 @@ class PodmanEngine:
                     *argv, *common.command(image, spec.argv), timeout=spec.timeout, grace=0.2
                 )
                 # A command may give these codes, too; only podman knows whether it ever began.
-                began = done.rc not in {125, 126, 127} or self._began(name)
+                began = done.rc not in common.OWN_CODES or self._began(name)
             finally:
                 self._remove(name)
             done = done._replace(argv=spec.argv)
@@ -282,7 +282,7 @@ class PodmanEngine:
         """Run with this terminal; the container is gone afterwards."""
         image = self._id(ref)
         # The first start tells what this machine does not allow, before the terminal is given away.
-        self.run(ref, RunSpec(argv=("/",), network=""))
+        self.run(ref, RunSpec(argv=common.NOTHING, access=access, network=""))
         name = f"envbuild-{uuid.uuid4().hex[:12]}"
         command = list(self.run_step(image, argv, access).argv)
         command[2:2] = ["--name", name, "--label", f"{owner.LABEL}={owner.owner()}"]

@@ -128,3 +128,22 @@ def test_podman_says_which_folder_it_cannot_mount(
     mount = Mount(source=str(tmp_path / "a:b,c"), target="/mounted")
     with pytest.raises(MachineError, match="a:b,c"):
         engine.run(make(BARE), RunSpec(argv=("/steps",), mounts=(mount,)))
+
+
+def test_run_tells_the_image_s_fault_from_the_command_s_code(
+    engine: Engine, make: Make, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """125, 126 and 127 are the command's own, unless nothing at all can be started."""
+    argv = ["--engine", engine.name, "--access", "none"]
+    ref = make("FROM {base}\nUSER app\n")
+    assert command(["run", ref, *argv, "--", "true"]) == 6
+    shown = capfd.readouterr().err
+    assert "cannot be started: it has no user" in shown
+    assert "do    add it in the Dockerfile" in shown
+    ref = make("FROM {base}\n")
+    for code in (0, 3, 125, 126, 127):
+        assert command(["run", ref, *argv, "--", "sh", "-c", f"exit {code}"]) == code
+    assert command(["run", ref, *argv, "--", "no-such-command"]) == 127
+    assert "error " not in capfd.readouterr().err
+    gpu = ["--engine", engine.name, "--access", "cdi"]
+    assert command(["run", ref, *gpu, "--", "true"]) == 4
