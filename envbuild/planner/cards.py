@@ -65,7 +65,7 @@ def known_cc(text: str, flag: str, table: Table) -> str:
     digits = word.replace(".", "", 1)
     what = f"{flag} {text[:40]!r} is not a compute capability of these matrices"
     if not (digits.isascii() and digits.isdigit() and len(digits) < 5):
-        fix = "write it like 6.1, 61 or sm_61; `envbuild detect` reads it from this machine"
+        fix = "write it like 6.1, 61 or sm_61, and several as 6.1,8.6; `envbuild detect` reads them"
         raise InputError(what, fix=fix)
     row = next((c for c in known.values() if word in (c.cc, c.target, *c.aliases)), None)
     if row is None and word == f"{digits[:-1]}.{digits[-1:]}":

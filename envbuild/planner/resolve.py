@@ -121,6 +121,9 @@ class _Resolver:
             arch_text = cpu
         if arch_text is not None and arch_text not in _ARCHES:
             unknown("--arch", arch_text, tuple(_ARCHES))
+        if text in {"windows", "win"}:
+            what = f"--platform {text}: on Windows, containers see a GPU inside WSL 2 alone"
+            raise InputError(what, fix="give --platform wsl2")
         if text not in {None, "linux", "wsl2", "jetson"}:
             unknown("--platform", text or "", ("linux", "wsl2", "jetson", "linux/arm64"))
         if self.request.l4t is not None and text not in {None, "jetson"}:

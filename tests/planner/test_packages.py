@@ -244,4 +244,4 @@ def test_a_companion_is_the_one_of_its_torch() -> None:
 def test_python_packages_on_a_system_whose_packages_are_not_installed() -> None:
     plan = ask("8.6", packages="torch==2.8.0", base_os="rockylinux9")
     assert plan.outcome == "refuse"
-    assert "Python packages are not installed on rockylinux9" in why(plan, "12.8")
+    assert "for Ubuntu and Debian alone, not for rockylinux9" in why(plan, "12.8")
