@@ -84,8 +84,8 @@ def _against(row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted) -
             return f"{row.requirement} has no code for cc {one}"
     range = own_range(row, wanted)
     if range is not None and not _may_be(row, range):
-        first, last = row.version_min or "", row.version_max or row.version or ""
-        return f"{row.requirement} is {f'{first} to {last}'.strip()} here, not {range.text}"
+        ends = filter(None, (row.version_min, row.version_max or row.version))
+        return f"{row.requirement} is {' to '.join(dict.fromkeys(ends))} here, not {range.text}"
     return ""
 
 
