@@ -1,11 +1,7 @@
-/* All of suite `correct` that one compilation can make for a plain target. */
+/* What suite `correct` runs on every device; tensor8.cu and tensor4.cu are for newer ones. */
 #include "atomics.cu"
 #include "numerics.cu"
 
 #if __CUDA_ARCH__ >= 700
 #include "tensor.cu"
-#endif
-/* PTX 8.4 */
-#if __CUDA_ARCH__ >= 890 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1204
-#include "tensor8.cu"
 #endif

@@ -13,7 +13,20 @@ from envbuild.certify import sass
 from envbuild.errors import EnvbuildError, MachineError
 from envbuild.values.codec import Pairs
 
-SOURCES = ("probe.h", "add.cu", "pair.cu", "program.cu", "packages.py")
+SOURCES = (
+    "probe.h",
+    "mma.h",
+    "add.cu",
+    "pair.cu",
+    "program.cu",
+    "correct.cu",
+    "atomics.cu",
+    "numerics.cu",
+    "tensor.cu",
+    "tensor8.cu",
+    "tensor4.cu",
+    "packages.py",
+)
 # What only a driver may bring; programs also load libcuda by its bare name, as stubs/ has it.
 DRIVER_LIBRARIES = (
     "libcuda.so.1",

@@ -8,6 +8,9 @@ int loads(char **names);
 int cut(const char *name, const char *folder);
 int driver(void);
 int smoke(char **arguments);
+int fast(char **arguments);
+int correct(char **arguments);
+int fault(char **arguments);
 
 /* The real path of a loaded library; empty where the loader does not say. */
 void loaded_path(void *handle, char *path, size_t size);

@@ -7,9 +7,27 @@ seen so far; None once they have seen enough.
 
 from types import ModuleType
 
-from envbuild.certify.suites import smoke, toolchain
+from envbuild.certify.suites import (
+    correct,
+    cuda_python,
+    cupy,
+    numba,
+    smoke,
+    toolchain,
+    torch,
+    triton,
+)
 
-SUITES: dict[str, ModuleType] = {"toolchain": toolchain, "smoke": smoke}
+SUITES: dict[str, ModuleType] = {
+    "toolchain": toolchain,
+    "smoke": smoke,
+    "correct": correct,
+    "torch": torch,
+    "numba": numba,
+    "cupy": cupy,
+    "triton": triton,
+    "cuda-python": cuda_python,
+}
 
 # Each needs what those before it have shown; all others are side rooms off `smoke`.
 CHAIN = ("toolchain", "smoke", "correct", "fast")
