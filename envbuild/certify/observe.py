@@ -12,6 +12,7 @@ from pathlib import Path
 from envbuild import __version__
 from envbuild.certify import devices, facts, probes, sass, sessions, steps, subject
 from envbuild.certify.card import card_of
+from envbuild.certify.floors import floors
 from envbuild.certify.seen import Ceiling, Code, Ran, Seen, Session
 from envbuild.certify.suites import GPU, SUITES, smoke
 from envbuild.certify.terms import covers, toolkit_row
@@ -140,6 +141,8 @@ def _in_folder(
         path.chmod(0o777)
     seen = replace(seen, probes_at=bench.probe(), scratch_at=bench.out())
     seen = _look(bench, seen, say)
+    found = facts.packages(seen.step("packages")).versions
+    seen = replace(seen, floors=floors(matrices, found))
     if "toolchain" in seen.asked:
         seen = _compile(bench, seen, matrices, say)
     seen = replace(seen, codes=_codes(bench, seen.terms.promise, seen.nonce))

@@ -27,6 +27,32 @@ SOURCES = (
     "tensor4.cu",
     "packages.py",
 )
+# Parts of the framework suites, each run by the image's own Python.
+FRAMEWORKS = tuple(
+    f"frameworks/{name}"
+    for name in (
+        "envbuild_say.py",
+        "torch_near.py",
+        "torch_build.py",
+        "torch_eager.py",
+        "torch_matmul.py",
+        "torch_conv.py",
+        "torch_add.py",
+        "torch_graph.py",
+        "torch_extension.py",
+        "add_module.cpp",
+        "add_kernel.cu",
+        "torch_compile.py",
+        "numba_kernels.py",
+        "cupy_build.py",
+        "cupy_jit.py",
+        "cupy_matmul.py",
+        "triton_softmax.py",
+        "cuda_python_arrays.py",
+        "cuda_python_bindings.py",
+        "cuda_python_core.py",
+    )
+)
 # What only a driver may bring; programs also load libcuda by its bare name, as stubs/ has it.
 DRIVER_LIBRARIES = (
     "libcuda.so.1",
@@ -43,7 +69,7 @@ OTHERS = ("61", "90")
 def hashes() -> Pairs:
     """sha256 of every probe file, as a lock and a certificate carry it; path below ``kernels/``."""
     folder = data.folder("kernels")
-    names = (*SOURCES, *(f"prebuilt/{name}" for name, _ in _sums(folder)))
+    names = (*SOURCES, *FRAMEWORKS, *(f"prebuilt/{name}" for name, _ in _sums(folder)))
     return Pairs(
         tuple(
             (name, hashlib.sha256((folder / name).read_bytes()).hexdigest())
@@ -76,7 +102,8 @@ def stage(into: Path, arch: str) -> None:
     try:
         planted = into / "planted"
         planted.mkdir(parents=True)
-        for name in SOURCES:
+        (into / "frameworks").mkdir()
+        for name in (*SOURCES, *FRAMEWORKS):
             shutil.copyfile(folder / name, into / name)
         for name in _RUNNERS:
             shutil.copyfile(prebuilt / arch / name, into / name)

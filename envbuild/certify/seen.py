@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from envbuild.certify.card import Card
+from envbuild.certify.floors import Floor
 from envbuild.errors import InputError
 from envbuild.values.certificate import Subject
 from envbuild.values.codec import Pairs, Value
@@ -115,6 +116,7 @@ class Seen(Value):
         asked: suites that were observed.
         ceiling: None = the toolkit inside has no matrix row, or there is none.
         card: what rows know of the chosen GPU.
+        floors: the lowest cc that packages of the image take, from their rows.
         faults: a kernel may be made to fault; that is written to the machine's log.
     """
 
@@ -133,6 +135,7 @@ class Seen(Value):
     codes: tuple[Code, ...] = ()
     ceiling: Ceiling | None = None
     card: Card = Card()
+    floors: tuple[Floor, ...] = ()
     faults: bool = False
     driver: str | None = None
     probes: Pairs = Pairs()

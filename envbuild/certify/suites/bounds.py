@@ -1,0 +1,40 @@
+"""How far a sum of products may lie from its exact value, by dtype; from rounding alone.
+
+In units of the sum of |products|: each term rounds once when it is added (``add``), operands once
+where they are shortened (``operands``), the result once when it is stored (``store``).
+"""
+
+from typing import NamedTuple
+
+from envbuild.certify.suites.frameworks import Said
+
+FORMULA = "operands + store + terms * add, in units of the sum of |a * b|"
+
+
+class Rounding(NamedTuple):
+    """Unit roundoffs of one dtype's arithmetic."""
+
+    operands: float
+    store: float
+    add: float
+
+
+# Tensor cores add in f32 and cut off where they align: 2^-22 instead of 2^-24.
+ROUNDING = {
+    "f64": Rounding(0.0, 2.0**-53, 2.0**-53),
+    "f32": Rounding(0.0, 2.0**-24, 2.0**-24),
+    "tf32": Rounding(2 * 2.0**-10, 2.0**-24, 2.0**-22),
+    "f16": Rounding(0.0, 2.0**-11, 2.0**-22),
+    "bf16": Rounding(0.0, 2.0**-8, 2.0**-22),
+}
+
+
+def bound(s: Said) -> float:
+    """The bound of a result whose name ends with its dtype."""
+    one = ROUNDING[s.name.rpartition(" ")[2]]
+    return one.operands + one.store + s.terms * one.add
+
+
+def known(s: Said) -> bool:
+    """Its name ends with a dtype that has a bound."""
+    return s.name.rpartition(" ")[2] in ROUNDING

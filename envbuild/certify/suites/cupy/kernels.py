@@ -1,0 +1,52 @@
+"""What cupy compiles at run time, and its cuBLAS."""
+
+from envbuild.certify.answers import Answer
+from envbuild.certify.seen import Seen
+from envbuild.certify.suites import bounds
+from envbuild.certify.suites.cupy import build
+from envbuild.certify.suites.frameworks import Heard, answer, judged
+from envbuild.values.certificate import Check, Control
+
+JIT_STEP, MATMUL_STEP = "cupy.jit", "cupy.matmul"
+JIT = Check(
+    id="cupy.jit",
+    core=True,
+    verdict="pass",
+    says="kernels that cupy compiles in the image are right in every element: a raw one that "
+    "includes cuda_fp16.h, and an elementwise one",
+    unit="wrong elements",
+    limit="0",
+    rule="all elements are compared with the CPU, none differs",
+)
+MATMUL = Check(
+    id="cupy.matmul",
+    core=True,
+    verdict="pass",
+    says="cupy's products are right, against float64 on the CPU",
+    formula=bounds.FORMULA,
+    rule="the largest error of any element is within the bound of its dtype",
+)
+
+
+def judge(seen: Seen) -> tuple[Check, Check]:
+    """The checks of what runs; nothing is run of a cupy that does not fit."""
+    found, stopped = _heard(seen, JIT_STEP)
+    refused = found.one("refused")
+    if stopped is None and refused is None:
+        stopped = "inconclusive", "the broken kernel was not tried", "suite"
+    controls = []
+    if refused:
+        red = "no_such_name" in refused.says
+        says = "refused" if red else f"not refused: {refused.says[:120]}"
+        controls = [Control(name=refused.name, red=red, says=says)]
+    names = ("raw kernel", "elementwise")
+    jit = judged(JIT, (found, stopped), names, lambda _: 0.0, *controls)
+    return jit, judged(MATMUL, _heard(seen, MATMUL_STEP), ("f64", "f32"), bounds.bound)
+
+
+def _heard(seen: Seen, step: str) -> Heard:
+    first = build.judge(seen)
+    if first.verdict == "pass":
+        return answer(seen, step, build.name(seen))
+    verdict = "skip" if first.verdict == "fail" else first.verdict
+    return Answer(), (verdict, f"not run: {first.reason}", first.blame)
