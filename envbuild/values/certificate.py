@@ -45,6 +45,21 @@ class Control(Value):
     says: str
 
 
+class Point(Value):
+    """A figure beside another, in its unit, with its own interval.
+
+    Attributes:
+        name: what differs: ``read``, ``to the device, page-locked``.
+        size: bytes that were worked on, for a figure by size; 0 = it is not one.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    size: int = 0
+
+
 class Measure(Value):
     """A measured figure and the interval that a verdict is taken from.
 
@@ -56,6 +71,9 @@ class Measure(Value):
         shown: the figure as people know it, with dtype: ``772 TFLOP/s bf16``.
         mhz: SM clock while it ran; ``celsius``: of the GPU after it; None = not known.
         throttle: reasons that the driver gave for a lowered clock, before or after.
+        dtype: of the operations that were counted, ``bf16``; empty where none were.
+        intensity: operations a byte that memory moves; None = nothing is moved, or not counted.
+        points: the same figure in other sizes or directions.
     """
 
     unit: str
@@ -74,6 +92,9 @@ class Measure(Value):
     mhz: float | None = None
     celsius: int | None = None
     throttle: tuple[str, ...] = ()
+    dtype: str = ""
+    intensity: float | None = None
+    points: tuple[Point, ...] = ()
 
 
 class Check(Value):
