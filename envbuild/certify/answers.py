@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from envbuild.certify.seen import Seen, Session
-from envbuild.certify.suites.common import NO_GLIBC, last_line, no_room
+from envbuild.certify.texts import NO_GLIBC, last_line, no_room
 from envbuild.values.certificate import Blame, Verdict
 
 

@@ -2,11 +2,11 @@
 
 from envbuild.certify import facts
 from envbuild.certify.seen import Ran, Seen
+from envbuild.certify.texts import NO_GLIBC as NO_GLIBC
+from envbuild.certify.texts import last_line as last_line
+from envbuild.certify.texts import no_room as no_room
 from envbuild.certify.verdicts import ruled
 from envbuild.values.certificate import Blame, Check, Verdict
-
-NO_GLIBC = "the image has no glibc loader (musl, or nothing but a static program)"
-_ROOM = ("No space left on device", "Read-only file system", "Disk quota exceeded")
 
 
 def broken(ran: Ran | None, what: str) -> tuple[Verdict, str] | None:
@@ -20,12 +20,6 @@ def broken(ran: Ran | None, what: str) -> tuple[Verdict, str] | None:
     return None
 
 
-def no_room(ran: Ran) -> str:
-    """What a step says of a disk that is full or cannot be written; empty = nothing."""
-    full = any(word in ran.err for word in _ROOM)
-    return f"no room to work in: {last_line(ran.err)}" if full else ""
-
-
 def unrun(seen: Seen, suite: str) -> tuple[Verdict, str, Blame | None] | None:
     """(verdict, reason, blame) where nothing of a suite ran; None where something did.
 
@@ -36,13 +30,6 @@ def unrun(seen: Seen, suite: str) -> tuple[Verdict, str, Blame | None] | None:
     if any(s.name == suite or s.name.startswith(f"{suite}.") for s in seen.sessions):
         return None
     return "inconclusive", "not tried: smoke did not come through", None
-
-
-def last_line(text: str) -> str:
-    """The first line that names an error, else the last one; at most 300 characters."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    named = next((line for line in lines if "error" in line.lower()), None)
-    return (named or (lines[-1] if lines else "no message"))[:300]
 
 
 def no_compiler(seen: Seen, check: Check) -> Check | None:
