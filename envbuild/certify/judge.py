@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from envbuild.certify import facts, verdicts
+from envbuild.certify import facts, guard, verdicts
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites import SUITES, before
 from envbuild.values.certificate import Check, SuiteResult, Verdict
@@ -43,7 +43,14 @@ def _suite_of(session: str) -> str:
 
 
 def _doubted(check: Check, seen: Seen) -> Check:
-    """A pass that something loaded into every program of the image may have given is none."""
+    """A figure of a GPU that others use says nothing of it.
+
+    A pass that something loaded into every program of the image may have given is none.
+    """
+    if check.verdict in {"pass", "fail"} and check.id.partition(".")[0] in guard.TIMED:
+        gpu = seen.choice.gpu
+        if shared := guard.others(seen.usage, gpu.uuid if gpu else None):
+            return verdicts.ruled(check, "inconclusive", shared, "machine")
     first = facts.injected(seen) if check.verdict == "pass" else ""
     if not first:
         return check

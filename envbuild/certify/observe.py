@@ -1,23 +1,21 @@
 """Look at an image as it is: run the probes in it, keep what they said. No verdicts here."""
 
-import errno
-import hashlib
-import os
+import contextlib
 import secrets
-import stat
 from collections.abc import Callable
 from datetime import datetime, timezone
-from pathlib import Path
 
 from envbuild import __version__
-from envbuild.certify import devices, facts, probes, sass, sessions, steps, subject
+from envbuild.certify import codes, devices, facts, guard, probes, sessions, steps, subject
 from envbuild.certify.card import card_of
 from envbuild.certify.floors import floors
-from envbuild.certify.seen import Ceiling, Code, Ran, Seen, Session
+from envbuild.certify.seen import Ceiling, Ran, Seen, Session
 from envbuild.certify.suites import GPU, SUITES, smoke
 from envbuild.certify.terms import covers, toolkit_row
 from envbuild.certify.terms import terms as make_terms
-from envbuild.errors import EnvbuildError, ImageError, MachineError
+from envbuild.errors import ImageError, MachineError
+from envbuild.host import usage
+from envbuild.host.look import here
 from envbuild.io.workspace import private_folder
 from envbuild.matrix.model import Matrices
 from envbuild.values.codec import Pairs, Value, replace
@@ -28,7 +26,6 @@ from envbuild.values.plan import MatrixId, Plan
 
 # Whatever runtime is the daemon's default: no driver must come in where none was asked for.
 _NO_GPU = Pairs({"NVIDIA_VISIBLE_DEVICES": "void"})
-_LARGEST = 64 << 20
 
 
 class Policy(Value):
@@ -41,6 +38,7 @@ class Policy(Value):
         access: GPU access mode to use, None = the best here.
         device: uuid of the GPU to use, None = the first that fits.
         faults: let a kernel fault in a process of its own; health daemons see it.
+        wait: seconds to wait for a GPU that another run works on.
     """
 
     require: tuple[str, ...] = ("smoke",)
@@ -49,6 +47,7 @@ class Policy(Value):
     access: str | None = None
     device: str | None = None
     faults: bool = False
+    wait: float = guard.WAIT
 
 
 def observe(
@@ -101,6 +100,7 @@ def observe(
         terms=terms,
         engine=engine_facts,
         choice=choice,
+        gpus=tuple(gpu for gpu in host.gpus if gpu.source != "pci"),
         asked=suites if not blocked else (*asked, *(s for s in policy.require if s in GPU)),
         nonce=secrets.token_hex(8),
         count=sessions.COUNT,
@@ -120,7 +120,7 @@ def observe(
             # The loader names the real path of what it took.
             home = folder.resolve()
             bench = steps.Bench(engine, ref, home / "probes", home / "scratch")
-            seen = _in_folder(bench, seen, host=host, matrices=matrices, say=say)
+            seen = _in_folder(bench, seen, matrices=matrices, wait=policy.wait, say=say)
         subject.confirm(engine, image, ref)
     return replace(seen, finished=_now())
 
@@ -129,8 +129,8 @@ def _in_folder(
     bench: steps.Bench,
     seen: Seen,
     *,
-    host: Host,
     matrices: Matrices,
+    wait: float,
     say: Callable[[str], None],
 ) -> Seen:
     bench.probes.parent.chmod(0o755)
@@ -145,13 +145,27 @@ def _in_folder(
     seen = replace(seen, floors=floors(matrices, found))
     if "toolchain" in seen.asked:
         seen = _compile(bench, seen, matrices, say)
-    seen = replace(seen, codes=_codes(bench, seen.terms.promise, seen.nonce))
+    seen = replace(seen, codes=codes.found(bench, seen.terms.promise, seen.nonce))
     if "smoke" in seen.asked and not seen.choice.reason:
-        say(f"smoke     {seen.choice.gpu.name if seen.choice.gpu else 'GPU'}, {seen.choice.access}")
-        seen = _work(bench, seen, host)
-        if smoke.came_through(seen):
-            seen = _further(bench, seen, host, say)
+        return _guarded(bench, seen, wait, say)
     return seen
+
+
+def _guarded(bench: steps.Bench, seen: Seen, wait: float, say: Callable[[str], None]) -> Seen:
+    """The work on the GPU, with no other run beside it; a GPU that is never free is none."""
+    with contextlib.ExitStack() as locks:
+        try:
+            locks.enter_context(guard.held(guard.needed(seen), wait, say))
+        except MachineError as e:
+            return replace(seen, choice=replace(seen.choice, reason=e.what))
+        timed, look = bool(guard.TIMED & set(seen.asked)), here()
+        seen = replace(seen, usage=usage.probe(look, "before") if timed else ())
+        say(f"smoke     {seen.choice.gpu.name if seen.choice.gpu else 'GPU'}, {seen.choice.access}")
+        seen = _work(bench, seen)
+        if smoke.came_through(seen):
+            seen = _further(bench, seen, say)
+        after = usage.probe(look, "after") if timed else ()
+        return replace(seen, usage=(*seen.usage, *after))
 
 
 def _look(bench: steps.Bench, seen: Seen, say: Callable[[str], None]) -> Seen:
@@ -199,99 +213,43 @@ def _compile(
     return _with(seen, steps.run(bench, "compile", work, env=_NO_GPU))
 
 
-def _work(bench: steps.Bench, seen: Seen, host: Host) -> Seen:
+def _work(bench: steps.Bench, seen: Seen) -> Seen:
     gpu = seen.choice.gpu
     target = covers(seen.terms.promise, gpu.cc) if gpu and gpu.cc else None
     options = ("image.fatbin", f"image.{target}.cubin")
     code = next((one for one in options if (bench.scratch / one).is_file()), None)
     work = tuple(sessions.work(bench, seen.nonce, code, gpu))
-    seen = _run(bench, seen, host, steps.Work("work", work))
+    seen = _run(bench, seen, steps.Work("work", work))
     if code and not smoke.came_through(seen):
         work = tuple(sessions.reference(bench, seen.nonce, gpu))
-        seen = _run(bench, seen, host, steps.Work("reference", work))
+        seen = _run(bench, seen, steps.Work("reference", work))
     return seen
 
 
-def _further(bench: steps.Bench, seen: Seen, host: Host, say: Callable[[str], None]) -> Seen:
+def _further(bench: steps.Bench, seen: Seen, say: Callable[[str], None]) -> Seen:
     """The suites after `smoke`, each asked what it needs next until it has seen enough."""
     for name in seen.asked:
         next_work = getattr(SUITES[name], "next_work", None)
         while next_work and (work := next_work(bench, seen)):
             say(f"{name:<9} {work.name}")
-            seen = _run(bench, seen, host, work)
+            seen = _run(bench, seen, work)
     return seen
 
 
-def _run(bench: steps.Bench, seen: Seen, host: Host, work: steps.Work) -> Seen:
+def _run(bench: steps.Bench, seen: Seen, work: steps.Work) -> Seen:
     """One container run, with the chosen GPU where it wants one."""
     gpu = seen.choice.gpu
     if not work.gpu:
         session = steps.run(bench, work.name, work.steps, env=_NO_GPU, user=work.user)
         return _with(seen, session)
-    named = gpu is not None and gpu.uuid is not None and len(host.gpus) > 1
-    wanted = (gpu.uuid,) if named and gpu and gpu.uuid else ()
+    wanted = work.devices
+    if wanted is None:
+        wanted = (gpu.uuid,) if gpu and gpu.uuid and len(seen.gpus) > 1 else ()
     access = seen.choice.access
     return _with(
         seen,
         steps.run(bench, work.name, work.steps, access=access, devices=wanted, user=work.user),
     )
-
-
-def _codes(bench: steps.Bench, promise: tuple[str, ...], nonce: str) -> tuple[Code, ...]:
-    """What our own reader finds in the files of device code."""
-    shipped = bench.probes / "add.fatbin"
-    prebuilt = _code("prebuilt", [shipped])
-    other = sessions.other_target(promise, prebuilt.targets)
-    cubin = sass.extract(shipped.read_bytes(), other)
-    found = [prebuilt, _read("prebuilt-other", cubin)]
-    expected = (bench.scratch / name for name in _compiled(promise))
-    if compiled := [path for path in expected if os.path.lexists(path)]:
-        found.append(_code("image", compiled, sessions.kernel_of(nonce)))
-    if (bench.scratch / "other.fatbin").is_file():
-        found.append(_code("other", [bench.scratch / "other.fatbin"]))
-    return tuple(found)
-
-
-def _compiled(promise: tuple[str, ...]) -> tuple[str, ...]:
-    """Files that the image's compiler makes: nvcc one for all targets, NVRTC one for each."""
-    return ("image.fatbin", *(f"image.{target}.cubin" for target in promise))
-
-
-def _code(name: str, paths: list[Path], kernel: str = "") -> Code:
-    """One Code of one file or several."""
-    try:
-        parts = [_read(name, _plain_file(path), kernel) for path in paths]
-    except OSError as e:
-        return Code(name=name, sha256="", error=str(e))
-    if len(parts) == 1:
-        return parts[0]
-    sums = hashlib.sha256("".join(part.sha256 for part in parts).encode())
-    return Code(
-        name=name,
-        sha256=sums.hexdigest(),
-        targets=tuple(target for part in parts for target in part.targets),
-        error=next((part.error for part in parts if part.error), ""),
-    )
-
-
-def _read(name: str, data: bytes, kernel: str = "") -> Code:
-    """Its targets, or why it cannot be read or is not what a kernel of this name was made in."""
-    sha256 = hashlib.sha256(data).hexdigest()
-    try:
-        if kernel and (strange := sass.lacking(data, kernel)):
-            error = f"the code for sm_{strange[0]} was not compiled in this run"
-            return Code(name=name, sha256=sha256, error=error)
-        return Code(name=name, sha256=sha256, targets=sass.targets(data))
-    except EnvbuildError as e:
-        return Code(name=name, sha256=sha256, error=e.what)
-
-
-def _plain_file(path: Path) -> bytes:
-    """Bytes of a file that an image may have written: no link is followed, no pipe waited for."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as f:
-        if not stat.S_ISREG(os.fstat(f.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a plain file")
-        return f.read(_LARGEST)
 
 
 def _with(seen: Seen, session: Session) -> Seen:

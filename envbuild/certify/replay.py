@@ -62,7 +62,9 @@ def replay(
         seen = replace(seen, ceiling=ceiling)
     if host:
         choice = devices.choose(host, seen.engine, seen.terms.promise, None, None)
-        seen = replace(seen, choice=choice, driver=host.driver.version if host.driver else None)
+        driven = tuple(gpu for gpu in host.gpus if gpu.source != "pci")
+        driver = host.driver.version if host.driver else None
+        seen = replace(seen, choice=choice, gpus=driven, usage=(), driver=driver)
     return seen
 
 

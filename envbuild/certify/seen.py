@@ -9,7 +9,7 @@ from envbuild.certify.floors import Floor
 from envbuild.errors import InputError
 from envbuild.values.certificate import Subject
 from envbuild.values.codec import Pairs, Value
-from envbuild.values.host import EngineFacts, Gpu
+from envbuild.values.host import EngineFacts, Gpu, Usage
 from envbuild.values.image import Image
 from envbuild.values.plan import MatrixId
 
@@ -110,6 +110,8 @@ class Seen(Value):
     """Everything that ``judge`` reads.
 
     Attributes:
+        gpus: all that a driver shows on the host; suite `multi` works on each.
+        usage: how busy they were before and after the run.
         place: where the scratch and probe folders were seen inside.
         nonce: a random text that the probe had to repeat.
         count: elements that the add kernel had to sum.
@@ -126,6 +128,8 @@ class Seen(Value):
     terms: Terms
     engine: EngineFacts
     choice: Choice
+    gpus: tuple[Gpu, ...] = ()
+    usage: tuple[Usage, ...] = ()
     asked: tuple[str, ...]
     nonce: str
     count: int

@@ -51,12 +51,14 @@ class Work(NamedTuple):
         name: the suite's own, or ``suite.part``; no two of a run share one.
         gpu: a GPU comes in; nothing of the driver does where it is False.
         user: who runs it, empty = the image's own user.
+        devices: GPUs or MIG instances that come in, by uuid; None = the chosen GPU, empty = all.
     """
 
     name: str
     steps: tuple[Step, ...]
     gpu: bool = True
     user: str = ""
+    devices: tuple[str, ...] | None = None
 
 
 class Bench(NamedTuple):

@@ -13,7 +13,7 @@ from envbuild.values.codec import Value, dump_line
 from envbuild.values.host import Driver, Gpu, Mig, Probe
 
 # Signs of a driver; where none is, no process is started.
-_SIGNS = (
+SIGNS = (
     "/proc/driver/nvidia/version",
     "/dev/nvidiactl",
     "/dev/dxg",
@@ -37,7 +37,7 @@ class Answer(Value):
 
 def probe(look: Look) -> Found[Answer | None]:
     """GPUs and driver as NVML knows them; None where there is no driver or no answer."""
-    if look.system != "Windows" and not any(look.exists(sign) for sign in _SIGNS):
+    if look.system != "Windows" and not any(look.exists(sign) for sign in SIGNS):
         return None, ()
     library = ":".join(
         part for part in (look.environ.get("LD_LIBRARY_PATH", ""), *_FOLDERS) if part

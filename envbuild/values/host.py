@@ -38,6 +38,22 @@ class Gpu(Value):
     source: str = ""
 
 
+class Usage(Value):
+    """How busy a GPU was at one moment; memory in MiB, None = not known.
+
+    Attributes:
+        when: ``before`` or ``after`` a run's own work.
+        busy: percent of the time in which a kernel ran, over about a second.
+        used_mib: memory in use, without what the driver keeps for itself.
+    """
+
+    uuid: str | None = None
+    when: str = ""
+    busy: int | None = None
+    used_mib: int | None = None
+    total_mib: int | None = None
+
+
 class Driver(Value):
     """The NVIDIA driver: its version, the highest CUDA it serves, its kernel module."""
 
