@@ -1,10 +1,10 @@
 """The rows against tables that others published, in both directions.
 
-`published.json` is a copy of those tables, with their addresses. What of them has no row:
+`published.json` is a copy of those tables, with their addresses. What of them has no row, because
+there is nothing that a row could say:
 
 - the driver that CUDA 13.4 and 13.5 shipped with: none did, and no table names one;
-- drivers of 13.1 and 13.2 after their first update: the row is the toolkit's first release;
-- builds of TensorFlow between 2.15 and 2.21: a plan takes the newest that serves the card.
+- tensorflow before 2.14: its wheels bring no CUDA, and pip cannot ask for one beside them.
 """
 
 import json
@@ -108,6 +108,23 @@ def test_compilers_and_drivers_of_every_toolkit() -> None:
     drivers = {row.cuda: row.driver for row in vendor}
     assert {cuda: drivers[cuda] for cuda in PUBLISHED["drivers"]} == PUBLISHED["drivers"]
     assert [cuda for cuda, driver in drivers.items() if driver is None] == ["13.4", "13.5"]
+
+
+@pytest.mark.parametrize(
+    ("release", "requirement", "cuda", "cc"),
+    [
+        ("2.15.1", "tensorflow[and-cuda]<2.16", "12.2", "5.0"),
+        ("2.17.1", "tensorflow[and-cuda]<2.18", "12.3", "6.0"),
+        ("2.18.1", "tensorflow[and-cuda]<2.19", "12.5", "6.0"),
+        ("2.20.0", "tensorflow[and-cuda]<2.21", "12.5", "6.0"),
+        ("2.21.0", "tensorflow[and-cuda]", "12.5", "6.0"),
+    ],
+)
+def test_every_opened_wheel_of_tensorflow(
+    release: str, requirement: str, cuda: str, cc: str
+) -> None:
+    (row,) = (r for r in load().packages if r.name == "tensorflow" and r.version == release)
+    assert (row.requirement, row.cuda_min, row.cc_min) == (requirement, cuda, cc)
 
 
 def test_every_group_says_where_it_was_published() -> None:

@@ -67,10 +67,11 @@ def _listed(row: PackageRule, facts: Sequence[WheelFacts], index: Index) -> Mapp
     values: dict[str, object] = {"version": taken[-1] if taken else None}
     # The ends of a requirement's range are compared where the row states them.
     if taken and row.version_min:
-        # Below its first version, a requirement with several rows is another row's.
-        least = Version(row.version_min)
-        own = [version for version in taken if Version(version) >= least]
-        values["version_min"] = own[0] if _shared(row) and own else taken[0]
+        values["version_min"] = taken[0]
+        if Requirement(row.requirement).extras:
+            # An extra is younger than its project, and the index does not say by how much.
+            least = Version(row.version_min)
+            values["version_min"] = next((v for v in taken if Version(v) >= least), taken[0])
     if taken and row.version_max:
         values["version_max"] = taken[-1]
     takes = known_pythons()
@@ -82,13 +83,6 @@ def _listed(row: PackageRule, facts: Sequence[WheelFacts], index: Index) -> Mapp
         ]
         takes = metadata.pythons(wheels, one.python, takes)
     return values | ({"pythons": takes} if row.pythons else {})
-
-
-def _shared(row: PackageRule) -> bool:
-    """Other rows are about the same project and CUDA, each for its own versions."""
-    project = _projects(row)[0]
-    rows = (one for one in load().packages if one.cuda_major == row.cuda_major)
-    return sum(_projects(one)[0] == project for one in rows) > 1
 
 
 def _versions(row: PackageRule, index: Index, day: str) -> list[str]:

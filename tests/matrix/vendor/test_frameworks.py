@@ -293,3 +293,18 @@ def test_every_measurer_names_fields_of_its_rows() -> None:
     for one in MEASURERS:
         names = {field.name for field in fields(TABLES[one.table].row)}
         assert set(one.fields) <= names
+
+
+def test_an_extra_may_begin_after_its_project(bed: Bed) -> None:
+    for version in ("2.12.0", "2.14.0", "2.14.1"):
+        file = f"tensorflow-{version}-cp311-cp311-manylinux_2_17_x86_64.whl"
+        bed.add("tensorflow", file, facts(file))
+    row = PackageRule(
+        name="tensorflow", requirement="tensorflow[and-cuda]<2.15", cuda_major=11, version="2.14.1",
+        version_min="2.14.0", version_max="2.14.1", glibc="2.17", source=(), status="sourced",
+    )  # fmt: skip
+    assert bed.judge("packages", row).verdict == "agrees"
+    missing = bed.judge("packages", replace(row, version_min="2.13.0"))
+    assert differences(missing) == {"version_min": "2.14.0"}
+    whole = bed.judge("packages", replace(row, requirement="tensorflow<2.15"))
+    assert differences(whole) == {"version_min": "2.12.0"}
