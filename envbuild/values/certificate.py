@@ -74,6 +74,8 @@ class Measure(Value):
         dtype: of the operations that were counted, ``bf16``; empty where none were.
         intensity: operations a byte that memory moves; None = nothing is moved, or not counted.
         points: the same figure in other sizes or directions.
+        owner: whose it is when it falls behind an older one; an image owns only what it compiles
+            or brings along.
     """
 
     unit: str
@@ -95,6 +97,7 @@ class Measure(Value):
     dtype: str = ""
     intensity: float | None = None
     points: tuple[Point, ...] = ()
+    owner: Blame = "machine"
 
 
 class Check(Value):
