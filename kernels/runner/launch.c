@@ -2,8 +2,10 @@
  *
  * probe launch --nonce TEXT --code FILE --kernel NAME [--uuid UUID]
  *
- * The kernel gets THREADS numbers in an allocation of just that size. What it left there is
- * compared with what the clean kernel of bugs.cu gives; only that one is right.
+ * NAME is clean, out_of_bounds, race or divergent; the entry point in bugs.cu has the nonce behind
+ * it. The two come together only here: a tool that writes down our command line does not thereby
+ * hold the kernel's name. The kernel gets THREADS numbers in an allocation of just that size; what
+ * it left there is compared with what the clean kernel gives.
  */
 #include "session.h"
 
@@ -14,8 +16,10 @@
 
 enum { THREADS = 64 };
 
-static int exercise(const char *code, const char *name)
+static int exercise(const char *code, const char *short_name, const char *nonce)
 {
+    char name[128];
+    snprintf(name, sizeof name, "envbuild_%s_%s", short_name, nonce);
     unsigned host[THREADS], n = THREADS, wrong = 0;
     device_pointer data = 0;
     void *module = load_module(code), *kernel = module ? kernel_of(module, name) : NULL;
@@ -30,7 +34,6 @@ static int exercise(const char *code, const char *name)
     for (unsigned i = 0; i < n; i++)
         wrong += host[i] != 2 * (n - i);
     event("launched");
-    text("name", name);
     whole("compared", n);
     whole("wrong", wrong);
     close_event();
@@ -39,7 +42,7 @@ static int exercise(const char *code, const char *name)
 
 int launch_once(char **arguments)
 {
-    const char *nonce = "", *uuid = NULL, *code = "", *kernel = "envbuild_clean";
+    const char *nonce = "", *uuid = NULL, *code = "", *kernel = "clean";
     struct device device;
     for (char **a = arguments; *a; a += 2) {
         if (!strcmp(*a, "--nonce") && a[1])
@@ -60,7 +63,7 @@ int launch_once(char **arguments)
     close_event();
     if (open_driver() || open_device(uuid, &device))
         return 0;
-    int bad = exercise(code, kernel);
+    int bad = exercise(code, kernel, nonce);
     event("end");
     text("nonce", nonce);
     whole("calls", calls);
