@@ -29,11 +29,10 @@ def floors(matrices: Matrices, packages: Mapping[str, str]) -> tuple[Floor, ...]
     return (*_compile(matrices, packages), *_named(matrices, packages))
 
 
-def above(found: tuple[Floor, ...], package: str, cc: str | None) -> Floor | None:
-    """The floor of a package that a device lies below; None = it reaches it, or none is known."""
+def above(found: tuple[Floor, ...], package: str, cc: str) -> Floor | None:
+    """The floor of a package that lies above a device of this cc; None = none is known to."""
     floor = next((one for one in found if one.package == package), None)
-    below = floor is not None and cc is not None and numbers(cc) < numbers(floor.cc)
-    return floor if below else None
+    return floor if floor and cc and numbers(cc) < numbers(floor.cc) else None
 
 
 def _compile(matrices: Matrices, packages: Mapping[str, str]) -> Iterator[Floor]:

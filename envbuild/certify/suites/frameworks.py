@@ -105,8 +105,8 @@ def missing(seen: Seen, what: str, *names: str) -> Stopped | None:
 
 
 def device_cc(seen: Seen) -> str:
-    """Compute capability of the device in use."""
-    return (seen.choice.gpu.cc if seen.choice.gpu else None) or "unknown"
+    """Compute capability of the device in use; empty = unknown."""
+    return (seen.choice.gpu.cc if seen.choice.gpu else None) or ""
 
 
 def step(bench: Bench, seen: Seen, name: str, *argv: str, seconds: float = 90.0) -> Step:
@@ -138,7 +138,7 @@ def answer(seen: Seen, name: str, what: str) -> Heard:
     if error := found.one("error"):
         ran = seen.step(name)
         said = (f"{error.kind}: {error.says}", ran.err if ran else "")
-        word = plain(said, what, f"cc {device_cc(seen)}", seen.driver or "unknown")
+        word = plain(said, what, device_cc(seen), seen.driver or "")
         return found, (word.verdict, word.reason, word.blame)
     if found.one("end") is None:
         return found, ("inconclusive", f"{name} did not come to its end", "image")

@@ -25,7 +25,7 @@ class Word(NamedTuple):
 _WORDS = (
     # Inductor and Triton (torch/_inductor/exc.py, triton/runtime/build.py)
     Word(
-        r"GPUTooOldForTriton|GPU is too old|too old for the Triton|capability >= ?7\.0",
+        r"(?i)GPUTooOldForTriton|too old (?:for|to be supported by) the triton|capability >= ?7\.0",
         "skip",
         "machine",
         "Triton needs compute capability 7.0, the device is {cc}",
@@ -183,7 +183,12 @@ def plain(said: tuple[str, str], what: str, cc: str, driver: str) -> Word:
         for pattern, word in _COMPILED:
             if match := pattern.search(text):
                 groups = [group or "" for group in match.groups()]
-                reason = word.reason.format(*groups, what=what, cc=cc, driver=driver)
+                known = {
+                    "what": what,
+                    "cc": f"cc {cc or '?'}",
+                    "driver": driver or "version unknown",
+                }
+                reason = word.reason.format(*groups, **known)
                 return word._replace(reason=reason)
     lines = [line.strip() for line in said[0].splitlines()]
     first = next((line for line in lines if line and not line.startswith("Traceback")), "nothing")

@@ -61,7 +61,7 @@ def _unfit(  # noqa: PLR0917
         reason = f"{what} needs compute capability {floor.cc}, the device is {device_cc(seen)} "
         return "fail", f"{reason}({floor.source})", "image"
     if not nvrtc:
-        word = plain((says, ""), what, f"cc {device_cc(seen)}", seen.driver or "unknown")
+        word = plain((says, ""), what, device_cc(seen), seen.driver or "")
         reason = word.reason if word.text else f"NVRTC cannot be loaded: {says or 'no reason'}"
         return "fail", f"{reason}; the package {package}[ctk] or a devel image has it", "image"
     if not cuda:

@@ -114,7 +114,7 @@ def judge(seen: Seen) -> Check:
 def _covered(seen: Seen, check: Check, found: Build, targets: str) -> Check:
     """The list against the device and against each promised cc."""
     needed = dict.fromkeys((device_cc(seen), *seen.terms.cc))
-    taken = {cc: runs_on(found.sass, found.ptx, cc) for cc in needed if cc != "unknown"}
+    taken = {cc: runs_on(found.sass, found.ptx, cc) for cc in needed if cc}
     # A device older than anything in the list must not pass.
     oldest = min(int(t.rstrip("af")[:-1]) for t in (*found.sass, *found.ptx))
     refused = not runs_on(found.sass, found.ptx, f"{oldest - 1}.0")
