@@ -1,8 +1,10 @@
 """A certificate as JUnit XML for CI: a skip says why, a void check is an error."""
 
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from envbuild.values.certificate import Certificate, Check, SuiteResult
+from envbuild.certify.report.figures import share
+from envbuild.values.certificate import Certificate, Check, Measure, SuiteResult
 
 _TAGS = {"fail": "failure", "skip": "skipped", "inconclusive": "error", "void": "error"}
 
@@ -60,6 +62,10 @@ def _tag(check: Check) -> str | None:
 
 def _case(suite: SuiteResult, check: Check, tag: str | None) -> ET.Element:
     case = ET.Element("testcase", name=_text(check.id), classname=f"envbuild.{_text(suite.name)}")
+    if check.measure:
+        properties = ET.SubElement(case, "properties")
+        for name, value in _properties(check.measure):
+            ET.SubElement(properties, "property", name=name, value=_text(value))
     if tag:
         message = f"{check.verdict}: {check.reason or check.says}"
         detail = ET.SubElement(case, tag, message=_text(message))
@@ -71,6 +77,29 @@ def _case(suite: SuiteResult, check: Check, tag: str | None) -> ET.Element:
     ]
     ET.SubElement(case, "system-out").text = _text("\n".join([check.says, *lines]))
     return case
+
+
+def _properties(measure: Measure) -> Iterator[tuple[str, str]]:
+    """The figure, number by number, so that CI can draw its history."""
+    yield "value", f"{measure.value:.6g}"
+    yield "unit", measure.unit
+    yield "low", f"{measure.low:.6g}"
+    yield "high", f"{measure.high:.6g}"
+    yield "samples", str(measure.n)
+    if measure.limit is not None:
+        yield "limit", f"{measure.limit:.6g}"
+    if (of := share(measure)) is not None:
+        yield "share", f"{of:.4f}"
+    if measure.floor is not None:
+        yield "floor", f"{measure.floor:.4g}"
+    if measure.shown:
+        yield "shown", measure.shown
+    if measure.mhz is not None:
+        yield "mhz", f"{measure.mhz:.0f}"
+    if measure.celsius is not None:
+        yield "celsius", str(measure.celsius)
+    if measure.throttle:
+        yield "throttle", ", ".join(measure.throttle)
 
 
 def _text(text: str) -> str:

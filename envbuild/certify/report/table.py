@@ -1,114 +1,107 @@
-"""A certificate as a table; words and colours only, nothing is decided here."""
+"""A certificate as a table; words, bars and colours only, nothing is decided here."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
-from envbuild.values.certificate import Certificate, Check, SuiteResult
+from envbuild.certify.report.bars import bars
+from envbuild.certify.report.essence import essence
+from envbuild.certify.report.figures import Named, one_line, short
+from envbuild.certify.report.words import headline
+from envbuild.values.certificate import Certificate, SuiteResult
 
-_WORDS = {
-    0: "CERTIFIED",
-    4: "NOT CERTIFIED, this machine cannot show it (exit 4)",
-    6: "NOT CERTIFIED, the image fails (exit 6)",
-    8: "NOT CERTIFIED, inconclusive (exit 8)",
-    9: "NOT CERTIFIED, the suite proved nothing (exit 9)",
-}
 _GPU_LESS = "--require toolchain needs no GPU"
+_COLOURS = {
+    "pass": "green",
+    "fail": "red",
+    "void": "red",
+    "inconclusive": "yellow",
+    "skip": "dim",
+    "CERTIFIED": "green",
+    "NOT CERTIFIED": "red",
+    "REPLAYED": "yellow",
+}
+_WIDTH = 120
 
 
-def table(certificate: Certificate, saved: str | None = None) -> str:
+def table(certificate: Certificate, saved: str | None = None, width: int = _WIDTH) -> str:
     """The lines that people read.
 
     Args:
         certificate: the result.
         saved: the file it was written to.
+        width: of the terminal, in characters; lines with bars keep within it.
     """
-    return "\n".join(_lines(certificate, saved))
+    return "\n".join(_lines(certificate, saved, width))
 
 
-def _lines(c: Certificate, saved: str | None) -> Iterator[str]:
+def coloured(text: str, paint: Callable[[str, str], str]) -> str:
+    """The table with its verdicts in colour, by ``paint(word, colour)``.
+
+    Only the first words of a line are ours: foreign text begins none, and gets no colour.
+    """
+    words = "|".join(word for word in _COLOURS if word.islower())
+    heads = "|".join(word for word in _COLOURS if not word.islower())
+    line = re.compile(rf"^(\S* +)({words})\b|^()({heads})\b", re.MULTILINE)
+
+    def one(found: re.Match[str]) -> str:
+        word = found[2] or found[4]
+        return (found[1] or "") + paint(word, _COLOURS[word])
+
+    return line.sub(one, text)
+
+
+def _lines(c: Certificate, saved: str | None, width: int) -> Iterator[str]:
+    longest = max((len(one_line(suite.name)) for suite in c.suites), default=0)
     for suite in c.suites:
-        yield from _suite(c, suite)
+        yield from _suite(c, suite, max(longest, 9), width)
     controls = [control for s in c.suites for check in s.checks for control in check.controls]
     if controls:
         red = sum(control.red for control in controls)
-        names = ", ".join(dict.fromkeys(control.name for control in controls))
+        names = ", ".join(dict.fromkeys(one_line(control.name) for control in controls))
         yield f"controls  {red} of {len(controls)} turned red: {names}"
     yield _verdict(c, saved)
     if c.not_run:
-        yield f"not run   {', '.join(c.not_run)}"
+        yield f"not run   {one_line(', '.join(c.not_run))}"
     if c.recorded == "replayed":
         return
     if c.exit == 0:
-        yield f"next      envbuild run {c.subject.name}"
+        yield f"next      envbuild run {one_line(c.subject.name)}"
     elif c.exit == 4 and not any(s.name == "toolchain" and s.required for s in c.suites):
         yield f"next      run it where the GPU is; {_GPU_LESS}"
 
 
-def _suite(c: Certificate, suite: SuiteResult) -> Iterator[str]:
+def _suite(c: Certificate, suite: SuiteResult, column: int, width: int) -> Iterator[str]:
     counted = [check for check in suite.checks if check.core or check.verdict != "skip"]
     passed = sum(check.verdict == "pass" for check in counted)
     note = "" if suite.required else " (not required"
     if note:
         note += ", but nothing in it may fail)" if suite.verdict == "fail" else ")"
     summary = f"{suite.verdict} {passed}/{len(counted)}{note}"
-    yield f"{suite.name:<9} {summary}  {_essence(c, suite)}".rstrip()
-    open_points: dict[str, list[str]] = {}
+    yield f"{one_line(suite.name):<{column}} {summary}  {essence(c, suite)}".rstrip()
+    figures = [Named(check, check.measure) for check in suite.checks if check.measure]
+    yield from bars(figures, width)
+    open_points: dict[tuple[str, str], list[str]] = {}
     for check in suite.checks:
         if check.verdict == "pass" or (check.verdict == "skip" and not check.core):
             continue
         owner = f" [{check.blame}]" if check.blame else ""
-        text = f"{check.verdict:<12} {check.reason}{owner}"
-        open_points.setdefault(text, []).append(check.id.split(".", 1)[1])
-    for text, names in open_points.items():
-        word, _, rest = text.partition(" ")
-        yield f"  {word:<12} {', '.join(names)}: {rest.strip()}"
-
-
-def _essence(c: Certificate, suite: SuiteResult) -> str:
-    """What a passing suite showed, in one line."""
-    if suite.verdict != "pass":
-        return ""
-    checks = {check.id.split(".", 1)[1]: check for check in suite.checks}
-    if suite.name == "toolchain":
-        parts = []
-        if _passed(checks.get("compiles")):
-            parts.append(checks["compiles"].value)
-        if _passed(checks.get("pair")):
-            pair = checks["pair"]
-            parts.append(f"{pair.value} allowed (up to {pair.inputs.get('ceiling')})")
-        own = "" if parts else "prebuilt "
-        parts.append(f"{own}SASS for sm_{checks['sass'].limit.replace(',', ', sm_')}")
-        parts.append("no driver in the image")
-        return "; ".join(parts)
-    runtimes = c.runtimes
-    elements = int(checks["sums"].inputs.get("elements") or 0)
-    return (
-        f"{elements:,}".replace(",", " ")
-        + " sums right, each call checked; "
-        + f"driver {runtimes.driver_cuda}, toolkit {runtimes.toolkit or 'none'}, "
-        + (runtimes.framework or "torch none")
-    )
-
-
-def _passed(check: Check | None) -> bool:
-    return check is not None and check.verdict == "pass"
+        text = f"{one_line(check.reason)}{owner}"
+        open_points.setdefault((check.verdict, text), []).append(one_line(short(check)))
+    for (word, text), names in open_points.items():
+        yield f"  {word:<12} {', '.join(names)}: {text}"
 
 
 def _verdict(c: Certificate, saved: str | None) -> str:
-    required = ", ".join(s.name for s in c.suites if s.required) or "nothing"
-    line = f"{_WORDS.get(c.exit, 'NOT CERTIFIED')} {required}"
-    if c.recorded == "replayed":
-        line = f"REPLAYED, no certificate: {c.verdict} (exit {c.exit}) {required}"
-    elif c.exit:
-        line = f"{_WORDS.get(c.exit, 'NOT CERTIFIED')}: {required}"
+    line = headline(c)
     if c.device:
         line += f", cc {c.device.cc}"
     elif c.cc:
         line += f", cc {', '.join(c.cc)} (no GPU used)" if not c.exit else ""
-    line += f", {c.subject.kind} {_short(c.subject.digest)}"
+    line += f", {c.subject.kind} {_digest(c.subject.digest)}"
     if c.device:
         line += f" on {c.device.uuid[:12]}… ({c.device.name}, {c.access})"
-    return line + (f"  → {saved} (unsigned)" if saved else "")
+    return one_line(line) + (f"  → {saved} (unsigned)" if saved else "")
 
 
-def _short(digest: str | None) -> str:
+def _digest(digest: str | None) -> str:
     return "without a digest" if digest is None else f"{digest[:19]}…"
