@@ -4,12 +4,12 @@
 
 enum { BLOCK = 256, BATCH = 8 }; /* threads a block, as the runner launches them; quads a thread */
 
-typedef unsigned long long index;
+typedef unsigned long long place;
 
 /* One quad a thread. Blocks cover an array exactly: the runner rounds its size. */
-static __device__ index own()
+static __device__ place own()
 {
-    return (index)blockIdx.x * BLOCK + threadIdx.x;
+    return (place)blockIdx.x * BLOCK + threadIdx.x;
 }
 
 /* Not zero where the words are not first, first + 1, first + 2, first + 3. */
@@ -39,7 +39,7 @@ PROBE void NAMED(triad)(uint4 *to, const uint4 *a, const uint4 *b)
 /* Eight quads a thread of an array of slope 1; counts the threads that saw a wrong word. */
 PROBE void NAMED(read)(const uint4 *from, unsigned offset, unsigned *wrong)
 {
-    index first = (index)blockIdx.x * (BATCH * BLOCK) + threadIdx.x;
+    place first = (place)blockIdx.x * (BATCH * BLOCK) + threadIdx.x;
     unsigned word = 4 * (unsigned)first + offset, bad = 0;
     uint4 quad[BATCH];
 #pragma unroll

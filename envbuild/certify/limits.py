@@ -1,4 +1,4 @@
-"""Physical limits of a device, each with its formula and inputs, and what a figure says against one.
+"""Physical limits of a device with formula and inputs, and what a figure says against one.
 
 A limit is computed from a row of the exact capability or from attributes that the driver gives.
 Where those say nothing, or are known not to mean what they say, it is unknown: never a guess.

@@ -6,7 +6,7 @@
 
 #include "fast.h"
 
-enum { MIB = 1 << 20, LOCK_STEP = 64, LOCK_MOST = 1024, SMALL = 4096, LARGEST = 256 };
+enum { MIB = 1 << 20, LOCK_STEP = 64, LOCK_MOST = 1024, SMALL = 512, LARGEST = 64 };
 
 struct copy {
     struct bench *bench;

@@ -48,9 +48,13 @@ static int in_a_graph(struct bench *b)
 {
     void *graph = NULL, *exec = NULL;
     double us[SAMPLES];
+    size_t nodes = 0;
     if (CHECK(capture_begin, (b->stream, 0)) || row(b, 0) || CHECK(capture_end, (b->stream, &graph)) ||
-        CHECK(graph_instantiate, (&exec, graph, 0)))
+        CHECK(graph_nodes, (graph, NULL, &nodes)) || CHECK(graph_instantiate, (&exec, graph, 0)))
         return 1;
+    event("graph");
+    whole("nodes", (long long)nodes);
+    close_event();
     for (int i = -2; i < SAMPLES; i++) {
         double start = seconds();
         if (CHECK(graph_launch, (exec, b->stream)) || CHECK(stream_synchronize, (b->stream)))

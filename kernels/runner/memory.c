@@ -3,6 +3,7 @@
  * Array a has word i = 7 - 2 i, b has i, and so triad, a + 3 b, gives i + 7; copy gives i.
  */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,14 +129,14 @@ static int make_room(struct memory *m)
            CHECK(allocate, (&m->ends, (size_t)d->sms * BLOCK * 4));
 }
 
-static int find_kernels(struct memory *m, void *module, const char *suffix)
+static int find_kernels(struct memory *m, void *module, const char *run)
 {
-    return !module || !(m->write = named_kernel(module, "envbuild_write", suffix)) ||
-           !(m->copy = named_kernel(module, "envbuild_copy", suffix)) ||
-           !(m->triad = named_kernel(module, "envbuild_triad", suffix)) ||
-           !(m->read = named_kernel(module, "envbuild_read", suffix)) ||
-           !(m->reread = named_kernel(module, "envbuild_reread", suffix)) ||
-           !(m->chase = named_kernel(module, "envbuild_chase", suffix));
+    return !module || !(m->write = named_kernel(module, "envbuild_write", run)) ||
+           !(m->copy = named_kernel(module, "envbuild_copy", run)) ||
+           !(m->triad = named_kernel(module, "envbuild_triad", run)) ||
+           !(m->read = named_kernel(module, "envbuild_read", run)) ||
+           !(m->reread = named_kernel(module, "envbuild_reread", run)) ||
+           !(m->chase = named_kernel(module, "envbuild_chase", run));
 }
 
 /* Writes an array and waits for it. */
@@ -252,12 +253,26 @@ static int cache(struct memory *m)
     return size(m->bench, &far, 5, 1u << 20) || measure(m->bench, &far, FEW_SAMPLES, t.blocks);
 }
 
+/* The rate by footprint, from 256 KiB to a whole array: where the cache ends shows. */
+static int sweep(struct memory *m)
+{
+    struct task t = {m, m->reread, 8 * (unsigned)m->bench->device->sms, BLOCK, 0};
+    char name[64];
+    struct work work = {name, run_reread, 1, (double)t.blocks * CHUNK, &t};
+    for (t.count = 16384; t.count <= m->quads; t.count *= 2) {
+        snprintf(name, sizeof name, "l2.sweep.%llu", (unsigned long long)t.count * QUAD);
+        if (size(m->bench, &work, 1, 1u << 20) || measure(m->bench, &work, FEW_SAMPLES, t.blocks))
+            return 1;
+    }
+    return 0;
+}
+
 /* The image's triad against ours; then one that leaves out half, which must look twice as fast. */
 static int paired(struct memory *m, const struct codes *codes)
 {
     struct memory image = *m;
     struct task t = whole_of(m, m->triad), i = t, part = t;
-    if (find_kernels(&image, load_module(codes->memory), codes->suffix))
+    if (find_kernels(&image, load_module(codes->image), codes->run))
         return 1;
     i.kernel = part.kernel = image.triad;
     part.blocks /= 2;
@@ -285,9 +300,9 @@ int memory(struct bench *b, const struct codes *codes)
         struct work triad = {"dram.triad", run_triad, 1, 3 * bytes, &adding};
         bad = writing(&m) || put(&m, A, 0u - 2, 7) || put(&m, B, 1, 0) ||
               storing(&m, &triad, "dram.triad.halved", 7) ||
-              (codes->memory && paired(&m, codes)) ||
+              (codes->image && paired(&m, codes)) ||
               storing(&m, &copy, "dram.copy.halved", 0) || put(&m, C, 1, 0) || reading(&m) ||
-              chasing(&m) || cache(&m);
+              chasing(&m) || cache(&m) || sweep(&m);
     }
     for (int i = A; i <= C; i++)
         bad |= m.array[i] && CHECK(release, (m.array[i]));
