@@ -13,11 +13,7 @@ ROWS, COLUMNS, BLOCK = 512, 781, 1024
 def assembler(triton):
     """(path, version) of the ptxas that Triton takes; empty where it cannot be asked."""
     path = os.environ.get("TRITON_PTXAS_PATH", "")
-    for one in (
-        "backends/nvidia/bin/ptxas",
-        "third_party/cuda/bin/ptxas",
-        "common/../third_party/cuda/bin/ptxas",
-    ):
+    for one in ("backends/nvidia/bin/ptxas", "third_party/cuda/bin/ptxas"):
         own = os.path.join(os.path.dirname(triton.__file__), one)
         path = path or (own if os.path.isfile(own) else "")
     try:
@@ -30,13 +26,13 @@ def assembler(triton):
 
 def part():
     it.doing("import triton")
+    import triton
+    import triton.language as tl
+
     try:
         import torch
     except ImportError:
         raise it.Missing("torch, through which Triton reaches the GPU") from None
-    import triton
-    import triton.language as tl
-
     path, version = assembler(triton)
     it.say("build", name="triton", version=triton.__version__, ptxas=version, path=path)
     it.doing("start CUDA")
@@ -70,7 +66,7 @@ def part():
             target = ""
             with contextlib.suppress(Exception):
                 target = re.search(r"\.target\s+(\w+)", made.asm["ptx"]).group(1)
-            it.say("code", name="softmax", target=target, cubin=len(made.asm.get("cubin", b"")))
+            it.say("code", name="softmax", target=target, count=len(made.asm.get("cubin", b"")))
 
 
 it.main(part)
