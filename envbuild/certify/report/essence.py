@@ -25,9 +25,10 @@ def _any(_: Certificate, checks: _Checks) -> str:
         if (measure := check.measure) and measure.floor and (of := share(measure)) is not None
     ]
     if near:
-        _, name, least = min(near)
+        nearest = min(near)
         figures = sum(check.measure is not None for check in checks.values())
-        return f"{figures} figures; nearest to its floor: {name}, {least * 100:.1f} % of the limit"
+        least = f"{nearest[1]}, {nearest[2] * 100:.1f} % of the limit"
+        return f"{figures} figures; nearest to its floor: {least}"
     return ", ".join(checks)
 
 

@@ -1,0 +1,101 @@
+"""What the plots show, from the figures of a certificate; pure, and without any drawing."""
+
+from typing import NamedTuple
+
+from envbuild.certify.report.figures import Named, measured, short, sized, tera
+from envbuild.values.certificate import Certificate, Point
+
+
+class Spot(NamedTuple):
+    """A measured rate in 10^12 operations a second, with its interval.
+
+    Attributes:
+        intensity: operations a byte; None = it works in registers alone.
+        roof: what its limit allows at the clock that it ran at; None = unknown.
+    """
+
+    name: str
+    tera: float
+    low: float
+    high: float
+    intensity: float | None
+    roof: float | None
+
+
+class Roofline(NamedTuple):
+    """Rates by intensity, under what memory (in TB/s) and arithmetic allow."""
+
+    memory: float | None
+    spots: tuple[Spot, ...]
+
+
+class Sweep(NamedTuple):
+    """A bandwidth by size, in GB/s.
+
+    Attributes:
+        series: points by name, the smallest size first.
+        memory: what DRAM can give at most; ``cache`` the size of the L2 cache; None = unknown.
+    """
+
+    name: str
+    series: tuple[tuple[str, tuple[Point, ...]], ...]
+    memory: float | None
+    cache: int | None
+
+
+def roofline(certificate: Certificate) -> Roofline | None:
+    """The roofline; None where no arithmetic was measured."""
+    device = certificate.device
+    spots = []
+    for one in measured(certificate):
+        spot = _counted(one, device.sms if device else None) or _moved(one)
+        if spot and min(spot.tera, spot.low, spot.high) > 0:
+            spots.append(spot)
+    return Roofline(_memory(certificate), tuple(spots)) if spots else None
+
+
+def sweep(certificate: Certificate) -> Sweep | None:
+    """The first bandwidth that was measured in at least three sizes; None = there is none."""
+    for check, measure in measured(certificate):
+        points = [p for p in sized(measure) if min(p.value, p.low, p.high) > 0]
+        names = tuple(dict.fromkeys(p.name for p in points))
+        series = tuple((name, tuple(p for p in points if p.name == name)) for name in names)
+        if measure.unit == "GB/s" and any(len(line) >= 3 for _, line in series):
+            memory = _memory(certificate)
+            return Sweep(short(check), series, memory and memory * 1e3, _cache(certificate))
+    return None
+
+
+def _counted(one: Named, sms: int | None) -> Spot | None:
+    measure = one.measure
+    rates = [tera(measure, sms, value) for value in (measure.value, measure.low, measure.high)]
+    value, low, high = rates
+    if value is None or low is None or high is None:
+        return None
+    limit = measure.limit if measure.limit and measure.limit > 0 else None
+    roof = None if limit is None else tera(measure, sms, limit)
+    return Spot(short(one.check), value, low, high, _positive(measure.intensity), roof)
+
+
+def _moved(one: Named) -> Spot | None:
+    measure, intensity = one.measure, _positive(one.measure.intensity)
+    if measure.unit != "GB/s" or intensity is None:
+        return None
+    value, low, high = (x * intensity / 1e3 for x in (measure.value, measure.low, measure.high))
+    return Spot(short(one.check), value, low, high, intensity, None)
+
+
+def _positive(value: float | None) -> float | None:
+    return value if value and value > 0 else None
+
+
+def _memory(certificate: Certificate) -> float | None:
+    """The highest limit of a bandwidth, in TB/s: that of DRAM, the only one that is known."""
+    limits = (m.limit for _, m in measured(certificate) if m.unit == "GB/s" and m.limit)
+    return _positive(max(limits, default=0) / 1e3)
+
+
+def _cache(certificate: Certificate) -> int | None:
+    said = (check.inputs.get("L2 bytes", "") or "" for check, _ in measured(certificate))
+    found = next((text for text in said if text.isdecimal() and len(text) < 16), "")
+    return int(found) or None if found else None
