@@ -11,6 +11,19 @@
     "mma.sync.aligned." shape " {" c "}, {" a "}, {" b "}, {" c "};"
 #define MMA(shape) ACCUMULATE(shape, "%0,%1,%2,%3", "%4,%5,%6,%7", "%8,%9")
 
+#if __CUDA_ARCH__ >= 800
+#define MMA_F16 MMA("m16n8k16.row.col.f32.f16.f16.f32")
+#define MMA_S8 MMA("m16n8k32.row.col.s32.s8.s8.s32")
+#else
+/* 7.5 does the same in halves and quarters. */
+#define HALF(a, b) ACCUMULATE("m16n8k8.row.col.f32.f16.f16.f32", "%0,%1,%2,%3", a, b)
+#define QUARTER(c, a, b) ACCUMULATE("m8n8k16.row.col.s32.s8.s8.s32", c, a, b)
+#define MMA_F16 HALF("%4,%5", "%8") HALF("%6,%7", "%9")
+#define MMA_S8 \
+    QUARTER("%0,%1", "%4", "%8") QUARTER("%0,%1", "%6", "%9") \
+    QUARTER("%2,%3", "%5", "%8") QUARTER("%2,%3", "%7", "%9")
+#endif
+
 /* letter: the constraint of a sum in assembly, "f" or "r". */
 #define MULTIPLY(name, result, letter, instruction) \
     PROBE void NAMED(name)(const unsigned char *a, const unsigned char *b, result *c, unsigned k, \

@@ -6,19 +6,22 @@
  */
 #include "mma.h"
 
+#if __CUDA_ARCH__ >= 750
+MULTIPLY(tensor_f16, float, "f", MMA_F16)
+MULTIPLY(tensor_s8, int, "r", MMA_S8)
+#endif
+
 #if __CUDA_ARCH__ >= 800
+MULTIPLY(tensor_bf16, float, "f", MMA("m16n8k16.row.col.f32.bf16.bf16.f32"))
+
 /* Without this the hardware would cut 13 bits off, at twice the error. */
 #define ROUNDED(to, from) "cvt.rna.tf32.f32 " to ", " from ";"
-
-MULTIPLY(tensor_f16, float, "f", MMA("m16n8k16.row.col.f32.f16.f16.f32"))
-MULTIPLY(tensor_bf16, float, "f", MMA("m16n8k16.row.col.f32.bf16.bf16.f32"))
 MULTIPLY(tensor_tf32, float, "f",
          "{.reg .b32 r<6>;"
          ROUNDED("r0", "%4") ROUNDED("r1", "%5") ROUNDED("r2", "%6") ROUNDED("r3", "%7")
          ROUNDED("r4", "%8") ROUNDED("r5", "%9")
          ACCUMULATE("m16n8k8.row.col.f32.tf32.tf32.f32", "%0,%1,%2,%3", "r0,r1,r2,r3", "r4,r5")
          "}")
-MULTIPLY(tensor_s8, int, "r", MMA("m16n8k32.row.col.s32.s8.s8.s32"))
 
 /* A fragment is one double, and a step four of them: a layout of its own. */
 PROBE void NAMED(tensor_f64)(const unsigned char *a, const unsigned char *b, double *c, unsigned k,
@@ -40,15 +43,9 @@ PROBE void NAMED(tensor_f64)(const unsigned char *a, const unsigned char *b, dou
         c[row * n + column + lane * 2 + 1] = c1;
     }
 }
-#elif __CUDA_ARCH__ >= 750
-#define HALF(a, b) ACCUMULATE("m16n8k8.row.col.f32.f16.f16.f32", "%0,%1,%2,%3", a, b)
-#define QUARTER(c, a, b) ACCUMULATE("m8n8k16.row.col.s32.s8.s8.s32", c, a, b)
+#endif
 
-MULTIPLY(tensor_f16, float, "f", HALF("%4,%5", "%8") HALF("%6,%7", "%9"))
-MULTIPLY(tensor_s8, int, "r",
-         QUARTER("%0,%1", "%4", "%8") QUARTER("%0,%1", "%6", "%9")
-         QUARTER("%2,%3", "%5", "%8") QUARTER("%2,%3", "%7", "%9"))
-#else
+#if __CUDA_ARCH__ < 750
 /* 16 x 16 elements at once: the warps of even columns do the work of their neighbours. */
 #define WMMA(name, element, result, letter, load, multiply, sum, fragment) \
     PROBE void NAMED(name)(const unsigned char *a, const unsigned char *b, result *c, unsigned k, \

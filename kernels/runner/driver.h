@@ -70,11 +70,17 @@ enum { FUNCTION_SHARED = 8 }; /* CUfunction_attribute: dynamic shared memory of 
       (void *to, device_pointer from, size_t bytes, void *stream)) \
     X(capture_begin, cuStreamBeginCapture_v2, (void *stream, int mode)) \
     X(capture_end, cuStreamEndCapture, (void *stream, void **graph)) \
+    X(graph_nodes, cuGraphGetNodes, (void *graph, void **nodes, size_t *count)) \
     X(graph_instantiate, cuGraphInstantiateWithFlags, \
       (void **exec, void *graph, unsigned long long flags)) \
     X(graph_launch, cuGraphLaunch, (void *exec, void *stream)) \
     X(graph_exec_destroy, cuGraphExecDestroy, (void *exec)) \
-    X(graph_destroy, cuGraphDestroy, (void *graph))
+    X(graph_destroy, cuGraphDestroy, (void *graph)) \
+    X(device_uuid2, cuDeviceGetUuid_v2, (device_uuid *uuid, int device)) \
+    X(can_access_peer, cuDeviceCanAccessPeer, (int *can, int device, int peer)) \
+    X(enable_peer, cuCtxEnablePeerAccess, (void *context, unsigned flags)) \
+    X(peer_copy, cuMemcpyPeer, \
+      (device_pointer to, void *to_context, device_pointer from, void *from_context, size_t bytes))
 
 #define FIELD(field, symbol, parameters) int (*field) parameters;
 struct driver {

@@ -1,9 +1,10 @@
 /* What the device reaches, in cycles, bytes and microseconds.
  *
- * probe fast PART --nonce TEXT --code FOLDER [--uuid UUID] [--fma FILE --memory FILE --run TEXT]
+ * probe fast PART --nonce TEXT --code FOLDER [--uuid UUID] [--image FILE --run TEXT]
+ *     [--library FOLDER]
  *
- * PART is compute, memory, copies or latency. The folder holds the prebuilt code; the files are what
- * the image's compiler made of the same sources, with TEXT behind the names of their kernels.
+ * PART is compute, memory, copies, latency, tensor or cublas. The folder holds the prebuilt code; the file is what
+ * the image's compiler made of the same sources, with _TEXT behind the names of its kernels.
  * One JSON object a line; "end" is the last line of a run that came through.
  */
 #define _GNU_SOURCE
@@ -18,7 +19,8 @@
 static const struct {
     const char *name;
     int (*run)(struct bench *bench, const struct codes *codes);
-} PARTS[] = {{"compute", compute}, {"memory", memory}, {"copies", copies}, {"latency", latency}};
+} PARTS[] = {{"compute", compute}, {"memory", memory}, {"copies", copies}, {"latency", latency},
+             {"tensor", tensor}, {"cublas", cublas}};
 
 void *prebuilt(const struct codes *codes, const char *name)
 {
@@ -27,11 +29,11 @@ void *prebuilt(const struct codes *codes, const char *name)
     return load_module(path);
 }
 
-void *named_kernel(void *module, const char *name, const char *suffix)
+void *named_kernel(void *module, const char *name, const char *run)
 {
-    char whole_name[256];
-    snprintf(whole_name, sizeof whole_name, "%s%s", name, suffix);
-    return kernel_of(module, whole_name);
+    char joined[256];
+    snprintf(joined, sizeof joined, "%s%s%s", name, *run ? "_" : "", run);
+    return kernel_of(module, joined);
 }
 
 void data(const char *name, long long compared, long long wrong)
@@ -58,16 +60,16 @@ static void attributes(const struct device *d)
 
 int fast(char **arguments)
 {
-    struct codes codes = {".", NULL, NULL, ""};
+    struct codes codes = {".", NULL, "", ""};
     const char *part = *arguments++, *nonce = "", *uuid = NULL;
     for (char **a = arguments; *a; a += 2) {
-        const char **into = !strcmp(*a, "--nonce")    ? &nonce
-                            : !strcmp(*a, "--uuid")   ? &uuid
-                            : !strcmp(*a, "--code")   ? &codes.folder
-                            : !strcmp(*a, "--fma")    ? &codes.fma
-                            : !strcmp(*a, "--memory") ? &codes.memory
-                            : !strcmp(*a, "--run")    ? &codes.suffix
-                                                      : NULL;
+        const char **into = !strcmp(*a, "--nonce")   ? &nonce
+                            : !strcmp(*a, "--uuid")  ? &uuid
+                            : !strcmp(*a, "--code")  ? &codes.folder
+                            : !strcmp(*a, "--image") ? &codes.image
+                            : !strcmp(*a, "--run")   ? &codes.run
+                            : !strcmp(*a, "--library") ? &codes.library
+                                                     : NULL;
         if (!into || !a[1]) {
             fprintf(stderr, "probe fast: %s is not understood\n", *a);
             return 2;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int format_of(const char *text, struct format *f)
+int format_of(const char *text, struct format *f)
 {
     memset(f, 0, sizeof *f);
     if (!strcmp(text, "s8") || !strcmp(text, "s32")) {

@@ -18,6 +18,8 @@ struct number {
     int rounding, summing;      /* errors at most 2^rounding an operand, 2^summing a term; 0 = none */
 };
 
+/* Reads e5m10, s8 or s32; 0 = understood. */
+int format_of(const char *text, struct format *format);
 /* Reads NAME IN OUT ROUNDING SUMMING; 0 = understood. */
 int number_of(char **words, struct number *number);
 

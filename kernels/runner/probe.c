@@ -16,8 +16,13 @@ static const struct {
 } COMMANDS[] = {
     {"loads", loads},
     {"smoke", smoke},
+    {"fast", fast},
     {"correct", correct},
     {"fault", fault},
+    {"launch", launch_once},
+    {"holds", holds},
+    {"peers", peers},
+    {"reduce", reduce},
 };
 
 int main(int argc, char **argv)

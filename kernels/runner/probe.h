@@ -11,6 +11,10 @@ int smoke(char **arguments);
 int fast(char **arguments);
 int correct(char **arguments);
 int fault(char **arguments);
+int launch_once(char **arguments);
+int holds(char **arguments);
+int peers(char **arguments);
+int reduce(char **arguments);
 
 /* The real path of a loaded library; empty where the loader does not say. */
 void loaded_path(void *handle, char *path, size_t size);

@@ -11,6 +11,7 @@
  *   flood        cuInit prints without end   garbage     cuInit prints a broken JSON line
  *   lie          cuInit prints a whole run that never was
  *   small        there are 100 MiB free      frozen      copies to the device are dropped
+ * What is measured is in fake_fast.c, suite `correct` in fake_correct.c.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -19,13 +20,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fake_correct.h"
+#include "fake_fast.h"
+
 #define API __attribute__((visibility("default"))) int
 
 /* The prebuilt fatbin holds every target and is larger than any that a test compiles. */
 enum { PREBUILT_BYTES = 50000, IMAGE_CODE = 1, PREBUILT_CODE = 2 };
 static int context_of_ours;
 
-static int is(const char *mode)
+int fake_is(const char *mode)
 {
     const char *all = getenv("ENVBUILD_FAKE");
     size_t n = strlen(mode);
@@ -36,30 +40,30 @@ static int is(const char *mode)
     return 0;
 }
 
-static int code(const char *mode)
+int fake_code(const char *mode)
 {
     const char *all = getenv("ENVBUILD_FAKE"), *at = all ? strstr(all, mode) : NULL;
-    return at && is(mode) ? atoi(at + strlen(mode) + 1) : 0;
+    return at && fake_is(mode) ? atoi(at + strlen(mode) + 1) : 0;
 }
 
 API cuInit(unsigned flags)
 {
     (void)flags;
-    if (is("garbage")) {
+    if (fake_is("garbage")) {
         printf("{\"event\":\"sums\",\"wrong\":\"none\"\n");
         fflush(stdout);
     }
-    if (is("lie")) {
+    if (fake_is("lie")) {
         printf("{\"event\":\"start\",\"nonce\":\"0\",\"count\":16777219}\n"
                "{\"event\":\"sums\",\"compared\":16777219,\"wrong\":0,\"first\":0}\n"
                "{\"event\":\"end\",\"nonce\":\"0\",\"calls\":9,\"bad\":0}\n");
         fflush(stdout);
         _exit(0);
     }
-    if (is("flood"))
+    if (fake_is("flood"))
         for (;;)
             printf("nothing to see here, line after line after line\n");
-    return code("init");
+    return fake_code("init");
 }
 
 API cuDriverGetVersion(int *version) { *version = 13000; return 0; }
@@ -76,7 +80,7 @@ API cuDeviceGetUuid(unsigned char *uuid, int device) { (void)device; memset(uuid
 API cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     (void)device;
-    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 1;
+    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : fast_attribute(attribute);
     return 0;
 }
 API cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = (size_t)1 << 30; return 0; }
@@ -88,10 +92,10 @@ API cuDeviceGetPCIBusId(char *text, int size, int device)
 }
 API cuDevicePrimaryCtxRetain(void **context, int device) { (void)device; *context = &context_of_ours; return 0; }
 API cuCtxSetCurrent(void *context) { (void)context; return 0; }
-API cuCtxSynchronize(void) { return code("sync"); }
+API cuCtxSynchronize(void) { return correct_fault() ? correct_fault() : fake_code("sync"); }
 API cuMemGetInfo_v2(size_t *available, size_t *total)
 {
-    *available = is("small") ? 100 << 20 : (size_t)1 << 30;
+    *available = fake_is("small") ? 100 << 20 : (size_t)1 << 30;
     *total = (size_t)1 << 30;
     return 0;
 }
@@ -103,7 +107,7 @@ API cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
 API cuMemFree_v2(uint64_t pointer) { free((void *)(uintptr_t)pointer); return 0; }
 API cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 {
-    if (!is("frozen") || bytes > 4)
+    if (!fake_is("frozen") || bytes > 4)
         memcpy((void *)(uintptr_t)to, from, bytes);
     return 0;
 }
@@ -124,16 +128,21 @@ API cuMemsetD32_v2(uint64_t to, unsigned value, size_t words)
 API cuModuleLoadData(void **module, const void *image)
 {
     if (!memcmp(image, "\177ELF", 4))
-        return is("anycode") ? 0 : 209;
+        return fake_is("anycode") ? 0 : 209;
     uint64_t bytes;
     memcpy(&bytes, (const char *)image + 8, sizeof bytes);
     int which = bytes > PREBUILT_BYTES ? PREBUILT_CODE : IMAGE_CODE;
     *module = (void *)(intptr_t)which;
-    return is("nobinary") || (is("nobinary-image") && which == IMAGE_CODE) ? 209 : 0;
+    return fake_is("nobinary") || (fake_is("nobinary-image") && which == IMAGE_CODE) ? 209 : 0;
 }
 API cuModuleUnload(void *module) { (void)module; return 0; }
 API cuModuleGetFunction(void **function, void *module, const char *name)
 {
+    *function = fast_function(name, module == (void *)(intptr_t)IMAGE_CODE);
+    if (!*function)
+        *function = correct_function(name, module == (void *)(intptr_t)IMAGE_CODE);
+    if (*function)
+        return 0;
     *function = module;
     /* The prebuilt code knows its kernel by one name; code of a run has one of its own. */
     const char *known = "envbuild_add";
@@ -144,22 +153,26 @@ API cuModuleGetFunction(void **function, void *module, const char *name)
 API cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
 {
-    (void)gx, (void)gy, (void)gz, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
-    if (bx > 1024)
-        return is("anylaunch") ? 0 : 1;
-    if (is("hang"))
+    (void)gz, (void)by, (void)bz, (void)stream, (void)extra;
+    if (bx > 1024 || !bx || !gx || shared > 227 << 10)
+        return fake_is("anylaunch") ? 0 : 1;
+    if (correct_launch(function, gx, gy, arguments) >= 0)
+        return 0;
+    if ((intptr_t)function != IMAGE_CODE && (intptr_t)function != PREBUILT_CODE)
+        return fast_launch(function, gx, bx, arguments);
+    if (fake_is("hang"))
         for (;;)
             sleep(1);
-    if (is("crash"))
+    if (fake_is("crash"))
         raise(SIGSEGV);
-    if (is("skip"))
+    if (fake_is("skip"))
         return 0;
     const float *a = *(float **)arguments[0], *b = *(float **)arguments[1];
     float *c = *(float **)arguments[2];
     unsigned n = *(unsigned *)arguments[3];
     for (unsigned i = 0; i < n; i++)
         c[i] = a[i] + b[i];
-    if (is("wrong") || (is("wrong-image") && (intptr_t)function == IMAGE_CODE))
+    if (fake_is("wrong") || (fake_is("wrong-image") && (intptr_t)function == IMAGE_CODE))
         c[n / 3] += 1;
     return 0;
 }
