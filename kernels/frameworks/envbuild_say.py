@@ -31,11 +31,11 @@ def equal(name, wrong, compared, control=""):
     say("equal", name=name, control=control, wrong=int(wrong), compared=int(compared))
 
 
-def near(name, worst, compared, control="", terms=1):
+def near(name, worst, compared, control=""):
     """The largest error in units of the sum of |products| of its element; NaN and Inf are null."""
     error = float(worst)
     error = error if math.isfinite(error) else None
-    say("near", name=name, control=control, error=error, compared=int(compared), terms=terms)
+    say("near", name=name, control=control, error=error, compared=int(compared))
 
 
 def chain(error):

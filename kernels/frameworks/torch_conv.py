@@ -2,7 +2,7 @@
 
 import envbuild_say as it
 
-BATCH, CHANNELS, SIDE, FILTERS = 2, 32, 33, 48
+BATCH, CHANNELS, SIDE, FILTERS = 2, 16, 33, 48
 
 
 def part():
@@ -22,7 +22,6 @@ def part():
         ((BATCH, CHANNELS, SIDE, SIDE), (FILTERS, CHANNELS, 3, 3)),
         lambda x, w: conv(x, w, padding=1),
         lambda w: w.transpose(2, 3).contiguous(),
-        CHANNELS * 9,
     )
 
 

@@ -61,7 +61,7 @@ def part():
         error = (part - want[:, : COLUMNS - 1]).abs() / want[:, : COLUMNS - 1]
         if not control:
             error = (out.cpu().double() - want).abs() / want
-        it.near("softmax", error.max(), error.numel(), control=control, terms=COLUMNS)
+        it.near("softmax", error.max(), error.numel(), control=control)
         if not control:
             target = ""
             with contextlib.suppress(Exception):

@@ -45,9 +45,9 @@ def equal(name: str, wrong: int, compared: int = 1048579, control: str = "") -> 
     }
 
 
-def near(name: str, error: float | None, terms: int = 512, control: str = "") -> Line:
+def near(name: str, error: float | None, control: str = "") -> Line:
     line: Line = {"event": "near", "name": name, "control": control, "error": error}
-    return {**line, "compared": 81920, "terms": terms}
+    return {**line, "compared": 81920}
 
 
 def error(kind: str, says: str) -> Line:
@@ -67,8 +67,8 @@ def built(
     return {**line, "other": "", "targets": targets, "available": True}
 
 
-def near_all(terms: int, **errors: float) -> tuple[Line, ...]:
-    pairs = ((near(n, e, terms), near(n, 0.36, terms, "wrong stride")) for n, e in errors.items())
+def near_all(**errors: float) -> tuple[Line, ...]:
+    pairs = ((near(n, e), near(n, 0.36, "wrong stride")) for n, e in errors.items())
     return tuple(line for pair in pairs for line in pair)
 
 
@@ -99,10 +99,10 @@ ANSWERS: dict[str, tuple[Line, ...]] = {
         equal("gather", 0),
         equal("gather", 1048575, control="other order"),
     ),
-    "torch.matmul": near_all(512, f64=3.7e-16, f32=5.9e-8, tf32=7.0e-5, f16=1.0e-4, bf16=5.5e-4),
+    "torch.matmul": near_all(f64=3.7e-16, f32=5.9e-8, tf32=7.0e-5, f16=1.0e-4, bf16=5.5e-4),
     "torch.conv": (
         {"event": "cudnn", "number": 91900, "on": True, "off": False},
-        *near_all(288, f64=0.0, f32=2.2e-7, tf32=2.2e-7, f16=1.4e-4, bf16=1.3e-3),
+        *near_all(f64=0.0, f32=2.2e-7, tf32=2.2e-7, f16=1.4e-4, bf16=1.3e-3),
     ),
     "torch.add": (
         equal("torch and kernel", 0),
@@ -114,13 +114,13 @@ ANSWERS: dict[str, tuple[Line, ...]] = {
     ),
     "torch.graph": (
         doing("replay"),
-        near("replay 1", 3.2e-7, 256),
-        near("replay 1", 0.22, 256, "the other input"),
-        near("replay 2", 2.6e-7, 256),
-        near("replay 2", 0.22, 256, "the other input"),
-        near("replay after a refusal", 0.22, 256, "changed input, no replay"),
+        near("replay 1", 3.2e-7),
+        near("replay 1", 0.22, "the other input"),
+        near("replay 2", 2.6e-7),
+        near("replay 2", 0.22, "the other input"),
+        near("replay after a refusal", 0.22, "changed input, no replay"),
         {"event": "refused", "name": "synchronize in a capture", "says": _REFUSED},
-        near("replay after a refusal", 2.8e-7, 256),
+        near("replay after a refusal", 2.8e-7),
     ),
     "torch.extension": (
         {"event": "toolkit", "path": "/usr/local/cuda", "target": "9.0"},
@@ -133,9 +133,9 @@ ANSWERS: dict[str, tuple[Line, ...]] = {
         },
     ),
     "torch.compile": (
-        near("compiled", 1.2e-7, 768),
+        near("compiled", 1.2e-7),
         {"event": "kernels", "name": "compiled", "count": 1},
-        near("compiled", 0.097, 768, "another function"),
+        near("compiled", 0.097, "another function"),
         {"event": "kernels", "name": "eager", "count": 0},
     ),
     "numba.kernels": (
@@ -165,13 +165,13 @@ ANSWERS: dict[str, tuple[Line, ...]] = {
         equal("elementwise", 1048578, control="swapped inputs"),
         _BROKEN,
     ),
-    "cupy.matmul": near_all(512, f64=4.7e-16, f32=5.8e-8),
+    "cupy.matmul": near_all(f64=4.7e-16, f32=5.8e-8),
     "triton.softmax": (
         {"event": "build", "name": "triton", "version": "3.6.0", "ptxas": "12.8", "path": "/p"},
         _DEVICE,
-        near("softmax", 8.3e-7, 781),
+        near("softmax", 8.3e-7),
         {"event": "code", "name": "softmax", "target": "sm_90a", "count": 14992},
-        near("softmax", 0.0108, 781, "a column left out"),
+        near("softmax", 0.0108, "a column left out"),
     ),
     "cuda-python.bindings": (
         {"event": "build", "name": "cuda-python", "version": "13.3.1", "nvrtc": "13.0"},

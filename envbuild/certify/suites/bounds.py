@@ -6,7 +6,7 @@ where they are shortened (``operands``), the result once when it is stored (``st
 
 from typing import NamedTuple
 
-from envbuild.certify.suites.frameworks import Said
+from envbuild.certify.suites.frameworks import Bound, Said
 
 FORMULA = "operands + store + terms * add, in units of the sum of |a * b|"
 
@@ -29,12 +29,19 @@ ROUNDING = {
 }
 
 
-def bound(s: Said) -> float:
-    """The bound of a result whose name ends with its dtype."""
-    one = ROUNDING[s.name.rpartition(" ")[2]]
-    return one.operands + one.store + s.terms * one.add
+def of_sums(terms: int, times: float = 1.0) -> Bound:
+    """The bounds of sums of so many products, by the dtype that a result is called as.
+
+    A name that is no dtype has the bound 0: nothing unknown passes.
+    """
+
+    def bound(s: Said) -> float:
+        one = ROUNDING.get(s.name)
+        return times * (one.operands + one.store + terms * one.add) if one else 0.0
+
+    return bound
 
 
-def known(s: Said) -> bool:
-    """Its name ends with a dtype that has a bound."""
-    return s.name.rpartition(" ")[2] in ROUNDING
+def of_f32(roundings: int) -> Bound:
+    """The relative bound of positive terms in f32 that are rounded so many times."""
+    return lambda _: roundings * ROUNDING["f32"].add

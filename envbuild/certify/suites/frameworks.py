@@ -20,6 +20,7 @@ from envbuild.values.certificate import Blame, Check, Control, Verdict
 from envbuild.values.codec import Pairs, replace
 
 Stopped = tuple[Verdict, str, Blame | None]
+_CC = re.compile(r"\d{1,2}\.\d")
 _STAGE = re.compile(r'^\{"event": "doing", "name": "([^"]*)"\}', re.MULTILINE)
 # Whatever is compiled at run time is compiled in this run, and nothing of it stays.
 _CACHES = (
@@ -39,7 +40,6 @@ class Said(msgspec.Struct, frozen=True):
         wrong: elements that differ (kind ``equal``).
         error: largest error, in units of the sum of the products of its element (kind ``near``);
             None = not a finite number.
-        terms: products in a sum.
         says: text of an exception, or of a refusal that was asked for; empty = not refused.
         targets: as the framework lists them, ``sm_80``, ``compute_90``.
         ms: durations of single launches, in milliseconds.
@@ -52,7 +52,6 @@ class Said(msgspec.Struct, frozen=True):
     wrong: int = -1
     compared: int = 0
     error: float | None = None
-    terms: int = 1
     says: str = ""
     kind: str = ""
     version: str = ""
@@ -74,6 +73,8 @@ class Said(msgspec.Struct, frozen=True):
     ms: tuple[float, ...] = ()
 
 
+# The largest error that a result may have.
+Bound = Callable[[Said], float]
 # What a part said, and why there is nothing more to judge in it (None = it came to its end).
 Heard = tuple[Answer[Said], Stopped | None]
 
@@ -106,7 +107,8 @@ def missing(seen: Seen, what: str, *names: str) -> Stopped | None:
 
 def device_cc(seen: Seen) -> str:
     """Compute capability of the device in use; empty = unknown."""
-    return (seen.choice.gpu.cc if seen.choice.gpu else None) or ""
+    cc = (seen.choice.gpu.cc if seen.choice.gpu else None) or ""
+    return cc if _CC.fullmatch(cc) else ""
 
 
 def step(bench: Bench, seen: Seen, name: str, *argv: str, seconds: float = 90.0) -> Step:
@@ -160,7 +162,7 @@ def judged(
     check: Check,
     heard: Heard,
     names: Sequence[str],
-    bound: Callable[[Said], float] = lambda _: 0.0,
+    bound: Bound = lambda _: 0.0,
     *more: Control,
 ) -> Check:
     """The check by its results: all there, each within its bound, each control outside it.
@@ -191,19 +193,19 @@ def judged(
     return settle(check, *controls, *more)
 
 
-def _fault(s: Said, bound: Callable[[Said], float]) -> str:
+def _fault(s: Said, bound: Bound) -> str:
     """Why a result is wrong; empty where it is right."""
     if s.compared < 1:
         return f"{s.name}: nothing was compared"
     if s.event == "equal":
         return "" if s.wrong == 0 else f"{s.name}: {s.wrong} of {s.compared} elements are wrong"
-    if s.error is None:
+    if s.error is None or s.error < 0:
         return f"{s.name}: not a finite number"
     limit = bound(s)
     return "" if s.error <= limit else f"{s.name}: error {s.error:.1e}, allowed {limit:.1e}"
 
 
-def _control(s: Said, bound: Callable[[Said], float]) -> Control:
+def _control(s: Said, bound: Bound) -> Control:
     if s.event == "equal":
         red, says = s.wrong > 0, f"{s.wrong} of {s.compared} wrong"
         if s.control == "changed element":
@@ -214,7 +216,7 @@ def _control(s: Said, bound: Callable[[Said], float]) -> Control:
     return Control(name=f"{s.name}: {s.control}", red=red and s.compared > 0, says=says)
 
 
-def _inputs(results: Sequence[Said], bound: Callable[[Said], float]) -> list[tuple[str, str]]:
+def _inputs(results: Sequence[Said], bound: Bound) -> list[tuple[str, str]]:
     found = []
     for s in results:
         if s.event == "near":

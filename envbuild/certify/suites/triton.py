@@ -3,10 +3,9 @@
 from envbuild.certify.floors import above
 from envbuild.certify.seen import Seen
 from envbuild.certify.steps import Bench, Work
-from envbuild.certify.suites.bounds import ROUNDING
+from envbuild.certify.suites import bounds
 from envbuild.certify.suites.common import unrun
 from envbuild.certify.suites.frameworks import (
-    Said,
     Stopped,
     answer,
     device_cc,
@@ -23,6 +22,8 @@ STEP = "triton.softmax"
 _PACKAGES = ("triton", "pytorch-triton")
 # exp2 in hardware is right to 2^-22, its argument is rounded in proportion to it (at most 8).
 _APPROXIMATE = 64
+_TERMS = 781  # columns of the probe
+_BOUND = bounds.of_f32(_APPROXIMATE + _TERMS)
 SOFTMAX = Check(
     id="triton.softmax",
     core=True,
@@ -46,7 +47,7 @@ def judge(seen: Seen) -> tuple[Check, ...]:
     if line := found.one("code"):
         inputs["target"] = line.target or "unknown"
     check = replace(SOFTMAX, value=f"Triton {version}", inputs=Pairs(inputs))
-    return (judged(check, (found, stopped), ("softmax",), _bound),)
+    return (judged(check, (found, stopped), ("softmax",), _BOUND),)
 
 
 def next_work(bench: Bench, seen: Seen) -> Work | None:
@@ -65,7 +66,3 @@ def _too_old(seen: Seen) -> Stopped | None:
         reason = f"Triton needs compute capability {floor.cc}, the device is {device_cc(seen)}"
         return "skip", f"{reason} ({floor.source})", "machine"
     return None
-
-
-def _bound(s: Said) -> float:
-    return (_APPROXIMATE + s.terms) * ROUNDING["f32"].add

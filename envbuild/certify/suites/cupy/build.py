@@ -41,6 +41,7 @@ def judge(seen: Seen) -> Check:
         return ruled(CHECK, *(stopped or ("inconclusive", "cupy says nothing", "suite")))
     match = _WHEEL.match(package)
     cuda = match[1] if match else line.cuda.partition(".")[0]
+    cuda = cuda if cuda.isdecimal() else ""
     inputs = {"cupy": f"{package} {version}", "built for CUDA": cuda or "unknown"}
     inputs |= {"NVRTC": line.nvrtc or "none", "device": device_cc(seen)}
     check = replace(CHECK, value=f"{package} {version}", inputs=Pairs(inputs))

@@ -7,6 +7,7 @@ from envbuild.certify.suites.cupy import build
 from envbuild.certify.suites.frameworks import Heard, answer, judged
 from envbuild.values.certificate import Check, Control
 
+_TERMS = 128  # K of the probe
 JIT_STEP, MATMUL_STEP = "cupy.jit", "cupy.matmul"
 JIT = Check(
     id="cupy.jit",
@@ -41,7 +42,7 @@ def judge(seen: Seen) -> tuple[Check, Check]:
         controls = [Control(name=refused.name, red=red, says=says)]
     names = ("raw kernel", "elementwise")
     jit = judged(JIT, (found, stopped), names, lambda _: 0.0, *controls)
-    return jit, judged(MATMUL, _heard(seen, MATMUL_STEP), ("f64", "f32"), bounds.bound)
+    return jit, judged(MATMUL, _heard(seen, MATMUL_STEP), ("f64", "f32"), bounds.of_sums(_TERMS))
 
 
 def _heard(seen: Seen, step: str) -> Heard:

@@ -22,7 +22,7 @@ CHECK = Check(
     formula="machine code: same major, lower or equal minor; PTX: any lower or equal cc",
     rule="the list of architectures covers the device; that torch finds a GPU is not enough",
 )
-_LISTED = re.compile(r"(sm|compute)_(\d+[af]?)")
+_LISTED = re.compile(r"(sm|compute)_(\d{2,3}[af]?)")
 
 
 class Build(NamedTuple):
@@ -141,9 +141,8 @@ def _without_cuda(found: Build) -> Stopped:
 def _newer_than_driver(found: Build, seen: Seen) -> str:
     """Why the driver cannot take this torch: across majors there is no compatibility."""
     driver = driver_cuda(seen)
-    if not driver or not found.cuda or not found.cuda[:1].isdigit():
-        return ""
-    if int(found.cuda.split(".")[0]) <= int(driver.split(".")[0]):
+    major = (found.cuda or "").partition(".")[0]
+    if not driver or not major.isdecimal() or int(major) <= int(driver.partition(".")[0]):
         return ""
     return (
         f"torch {found.version} is built for CUDA {found.cuda}; the driver {seen.driver or ''} is "

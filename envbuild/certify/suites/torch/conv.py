@@ -2,7 +2,7 @@
 
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites import bounds
-from envbuild.certify.suites.frameworks import Said, judged
+from envbuild.certify.suites.frameworks import judged
 from envbuild.certify.suites.torch.parts import heard
 from envbuild.certify.verdicts import ruled, settle
 from envbuild.values.certificate import Check, Control
@@ -11,6 +11,8 @@ from envbuild.values.codec import replace
 STEP = "torch.conv"
 # Winograd's transforms add and subtract before and after they multiply.
 _TRANSFORMS = 4
+_TERMS = 16 * 9  # channels and filter of the probe
+_BOUND = bounds.of_sums(_TERMS, times=_TRANSFORMS)
 CONV = Check(
     id="torch.conv",
     core=True,
@@ -31,7 +33,7 @@ CUDNN = Check(
 def judge(seen: Seen) -> tuple[Check, Check]:
     """The checks of the convolution and of cuDNN."""
     found, stopped = heard(seen, STEP)
-    conv = judged(CONV, (found, stopped), ("f64", "f32", "f16"), _bound)
+    conv = judged(CONV, (found, stopped), ("f64", "f32", "f16"), _BOUND)
     line = found.one("cudnn")
     if line is None:
         return conv, ruled(CUDNN, *(stopped or ("inconclusive", "torch says nothing", "suite")))
@@ -51,7 +53,3 @@ def version(number: int) -> str:
     """``9.10.2`` of 91002, ``8.9.7`` of 8907: cuDNN changed its spelling with version 9."""
     size = 10000 if number >= 90000 else 1000
     return f"{number // size}.{number % size // 100}.{number % 100}"
-
-
-def _bound(s: Said) -> float:
-    return _TRANSFORMS * bounds.bound(s)

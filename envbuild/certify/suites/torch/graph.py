@@ -7,13 +7,15 @@ from envbuild.certify.suites.torch.parts import heard
 from envbuild.values.certificate import Check, Control
 
 STEP = "torch.graph"
+# 256 products, one more sum, and the result.
+_BOUND = bounds.of_f32(258)
 CHECK = Check(
     id="torch.graph",
     core=True,
     verdict="pass",
     says="a captured product replays right with changed inputs, and again after a capture that "
     "had to be refused",
-    formula=bounds.FORMULA,
+    formula="258 roundings of f32, relative (all terms are positive)",
     rule="warm-up on a side stream, capture, replay; each replay is within the bound of f32",
 )
 # cudaErrorStreamCaptureUnsupported and what follows it.
@@ -28,7 +30,7 @@ def judge(seen: Seen) -> Check:
     if stopped is None and found.one("refused") is None:
         stopped = "inconclusive", "the capture that must be refused was not tried", "suite"
     names = ("replay 1", "replay 2", "replay after a refusal")
-    return judged(CHECK, (found, stopped), names, _bound, *_refused(found.one("refused")))
+    return judged(CHECK, (found, stopped), names, _BOUND, *_refused(found.one("refused")))
 
 
 def _refused(line: Said | None) -> tuple[Control, ...]:
@@ -52,8 +54,3 @@ def _explained(reason: str, text: str) -> str:
         f"{reason} - the capture was refused: a library was first used inside it (no warm-up), or "
         "something waited for the GPU, or used the default stream"
     )
-
-
-def _bound(s: Said) -> float:
-    one = bounds.ROUNDING["f32"]
-    return one.store + (s.terms + 1) * one.add
