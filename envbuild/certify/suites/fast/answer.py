@@ -95,7 +95,7 @@ class Part(NamedTuple):
     def samples(self, name: str) -> Line | None:
         """Samples of one figure; None = it was not taken."""
         line = self.one("samples", name)
-        return line if line and line.us and min(line.us) > 0 else None
+        return line if line and line.us and min(line.us) > 0 < line.work else None
 
     def missing(self, name: str) -> tuple[Verdict, str, Blame]:
         """Why a figure was not taken."""
