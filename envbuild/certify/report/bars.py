@@ -1,9 +1,9 @@
 """Measured figures on a terminal: a bar from nothing to the limit, with the floor marked; pure."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from envbuild.certify.report.figures import Named, interval, one_line, people, share, short, state
+from envbuild.values.certificate import Check, Measure
 
 _FULL, _PARTS, _EMPTY, _FLOOR = "█", "▏▎▍▌▋▊▉", "·", "┃"
 #: What stands for our own characters where the terminal has only ASCII.
@@ -12,13 +12,6 @@ PLAIN = str.maketrans(
     | dict.fromkeys(_PARTS, "#")
 )
 _LEAST_BAR, _MOST_BAR = 8, 32
-
-
-class _Row(NamedTuple):
-    name: str
-    share: str
-    told: str
-    rest: tuple[str, ...]
 
 
 def bar(value: float, floor: float | None, cells: int) -> str:
@@ -34,42 +27,54 @@ def bar(value: float, floor: float | None, cells: int) -> str:
 
 
 def bars(figures: Sequence[Named], width: int) -> Iterator[str]:
-    """A line a figure, each at most ``width`` wide: what matters least is left out first."""
-    rows = [_row(one) for one in figures]
-    if not rows:
+    """A line a figure, each at most ``width`` wide.
+
+    Where that is narrow the bars shrink, then the device's state goes, the interval, the bars.
+    """
+    if not figures:
         return
-    name = max(len(row.name) for row in rows)
-    told = max(len(row.told) for row in rows)
-    least = name + told + 2 + 9
-    cells = min(_MOST_BAR, width - least - 2)
-    shown = max(max((len("  ".join(row.rest)) for row in rows), default=0), 0)
-    if shown and cells >= _LEAST_BAR:
-        # Half of what the bar does not need at least goes to what stands behind it.
-        cells = max(_LEAST_BAR, min(cells, width - least - 4 - shown))
-    limited = any(share(one.measure) is not None for one in figures)
-    for row, (_, measure) in zip(rows, figures, strict=True):
-        line = f"  {row.name:<{name}}"
-        if limited and cells >= _LEAST_BAR:
-            of = share(measure)
-            line += "  " + (" " * cells if of is None else bar(of, measure.floor, cells))
-        line += f"  {row.share:>7}  {row.told:<{told}}" if limited else f"  {row.told:<{told}}"
-        for part in row.rest:
-            if len(line.rstrip()) + 2 + len(part) <= width:
-                line += f"  {part}"
-        yield _cut(line.rstrip(), width)
+    names = _column([_name(one.check) for one in figures])
+    told = _column([people(one.check) for one in figures])
+    percents = _column([_percent(one.measure) for one in figures], right=True)
+    extra = [_column([_sure(one.measure) for one in figures])]
+    extra.append(_column([state(one.measure) for one in figures]))
+    least = sum(len(column[0]) + 2 for column in (names, percents, told) if column[0])
+    limited = bool(percents[0])
+    bar_least = _LEAST_BAR + 2 if limited and least + _LEAST_BAR + 2 <= width else 0
+    further = []
+    for column in extra:
+        if column[0] and least + bar_least + len(column[0]) + 2 <= width:
+            least += len(column[0]) + 2
+            further.append(column)
+    cells = min(_MOST_BAR, width - least - 2) if bar_least else 0
+    drawn = [_drawn(one.measure, cells) for one in figures]
+    for row in zip(names, drawn, percents, told, *further, strict=True):
+        line = "".join(f"  {part}" for part in row if part).rstrip()
+        yield line if len(line) <= width else line[: max(width - 1, 0)] + "…"
 
 
-def _row(one: Named) -> _Row:
-    check, measure = one
-    of = share(measure)
-    least = f"≥ {measure.floor * 100:.0f}" if measure.floor is not None and of is not None else ""
-    rest = (f"({interval(measure)}{', ' if least else ''}{least})", state(measure))
-    text = "" if of is None else f"{of * 100:.1f} %"
+def _column(texts: list[str], *, right: bool = False) -> list[str]:
+    longest = max(map(len, texts))
+    return [text.rjust(longest) if right else text.ljust(longest) for text in texts]
+
+
+def _name(check: Check) -> str:
     name = one_line(short(check))
-    if check.verdict != "pass":
-        name += f" ({check.verdict})"
-    return _Row(name, text, people(check), tuple(part for part in rest if part))
+    return name if check.verdict == "pass" else f"{name} ({check.verdict})"
 
 
-def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+def _percent(measure: Measure) -> str:
+    of = share(measure)
+    return "" if of is None else f"{of * 100:.1f} %"
+
+
+def _sure(measure: Measure) -> str:
+    """The interval, and what it is held against."""
+    least = measure.floor is not None and share(measure) is not None
+    floor = f", ≥ {(measure.floor or 0) * 100:.0f}" if least else ""
+    return f"({interval(measure)}{floor})"
+
+
+def _drawn(measure: Measure, cells: int) -> str:
+    of = share(measure)
+    return " " * cells if of is None else bar(of, measure.floor, cells)
