@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from envbuild.certify.seen import Seen, Session
+from envbuild.certify.seen import NOT_STARTED, Seen, Session
 from envbuild.certify.texts import NO_GLIBC, last_line, no_room
 from envbuild.values.certificate import Blame, Verdict
 
@@ -106,7 +106,9 @@ def ended(seen: Seen, step: str, owner: Blame = "machine") -> tuple[Verdict, str
     """
     ran = seen.step(step)
     if ran is None:
-        return "inconclusive", _missing(seen, step), "machine"
+        session = _session(seen, step)
+        never = session is not None and session.rc == NOT_STARTED
+        return "fail" if never else "inconclusive", _missing(session, step), "machine"
     if full := no_room(ran):
         return "inconclusive", full, "machine"
     own: Verdict = "fail" if owner == "image" else "inconclusive"
@@ -123,9 +125,8 @@ def ended(seen: Seen, step: str, owner: Blame = "machine") -> tuple[Verdict, str
     return None
 
 
-def _missing(seen: Seen, step: str) -> str:
+def _missing(session: Session | None, step: str) -> str:
     """Why a step has no result, as its container's end tells."""
-    session = _session(seen, step)
     if session is None or not (session.rc or session.timed_out or session.noise):
         return f"{step} was not tried: the run ended before it"
     if session.timed_out:
@@ -133,6 +134,8 @@ def _missing(seen: Seen, step: str) -> str:
     if session.noise and not session.rc:
         return f"{step} has no result: something in the image wrote among the results"
     said = last_line(session.says) if session.says.strip() else "no message"
+    if session.rc == NOT_STARTED:
+        return f"{step} has no result: no container came up: {said}"
     return f"{step} has no result: its container ended with exit code {session.rc} ({said})"
 
 

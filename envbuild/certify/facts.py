@@ -9,8 +9,6 @@ from envbuild.certify.probes import DRIVER_LIBRARIES
 from envbuild.certify.seen import Event, Ran, Seen, events
 from envbuild.errors import InputError
 from envbuild.values.codec import Pairs
-from envbuild.values.host import Tool
-from envbuild.values.image import ImageFacts, Resolved
 
 # Loaded into every program, or by the driver into every one that uses it.
 _FIRST = ("LD_PRELOAD", "LD_AUDIT", "CUDA_INJECTION64_PATH")
@@ -59,6 +57,12 @@ def which(ran: Ran | None) -> dict[str, str]:
     """Name to path of the programs that were found on the image's PATH."""
     lines = (line.split(" ", 1) for line in (ran.out if ran else "").splitlines())
     return {words[0]: words[1] for words in lines if len(words) == 2}
+
+
+def tool(seen: Seen, name: str) -> str | None:
+    """Path of a debugger, profiler or sanitizer: on the image's PATH, else in its toolkit."""
+    on_path = which(seen.step("which"))
+    return on_path.get(name) or which(seen.step("which-toolkit")).get(name)
 
 
 def compiler(seen: Seen) -> str:
@@ -146,57 +150,6 @@ def apt(ran: Ran | None) -> dict[str, str] | None:
         return None
     pairs = (line.split("=", 1) for line in ran.out.splitlines() if "=" in line)
     return {name.split(":")[0]: text for name, text in pairs}
-
-
-def image_facts(seen: Seen) -> ImageFacts:
-    """The observations as the value that other stages read."""
-    found = which(seen.step("which"))
-    now = None
-    if compiler(seen) == "nvcc":
-        now = pair(seen.step("pair")) or pair(seen.step("pair-anyway"))
-    os_file = seen.step("os")
-    lines = (os_file.out if os_file else "").splitlines()
-    release = dict(line.split("=", 1) for line in lines if "=" in line)
-    os_id, os_version = (release.get(k, "").strip('"') for k in ("ID", "VERSION_ID"))
-    compilers = []
-    if now:
-        compilers = [
-            Tool(name="nvcc", version=now.cuda, path=found.get("nvcc"), source="nvcc -E"),
-            Tool(name=now.host, version=f"{now.major}.{now.minor}", source="nvcc -E"),
-        ]
-    loaded = loads(seen.step("loads")) or {}
-    python = packages(seen.step("packages"))
-    framework: tuple[Tool, ...] = ()
-    if python.torch:
-        framework = (
-            Tool(name="torch", version=python.torch, source="torch/version.py"),
-            Tool(name="torch.cuda", version=python.torch_cuda, source="torch/version.py"),
-        )
-    return ImageFacts(
-        ref=seen.image.ref,
-        platform=seen.image.platform,
-        os=f"{os_id}{os_version}" or None,
-        shell=found.get("sh"),
-        compilers=tuple(compilers),
-        resolves=tuple(_resolved(load) for load in loaded.values()),
-        drivers=baked(seen),
-        framework=framework,
-        python=python.python,
-        packages=Pairs(python.versions),
-        apt=Pairs(apt(seen.step("dpkg")) or {}),
-        labels=seen.image.labels,
-        env=seen.image.env,
-        user=seen.image.user,
-    )
-
-
-def _resolved(load: Event) -> Resolved:
-    return Resolved(
-        name=load.name,
-        path=load.path or None,
-        version=version(load.version) if load.version else None,
-        error=load.error if load.error and there(load) else None,
-    )
 
 
 def baked(seen: Seen) -> tuple[str, ...]:

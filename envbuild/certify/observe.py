@@ -9,7 +9,7 @@ from envbuild import __version__
 from envbuild.certify import codes, devices, facts, guard, probes, sessions, steps, subject
 from envbuild.certify.card import card_of
 from envbuild.certify.floors import floors
-from envbuild.certify.seen import Ceiling, Ran, Seen, Session
+from envbuild.certify.seen import NOT_STARTED, Ceiling, Ran, Seen, Session
 from envbuild.certify.suites import GPU, SUITES, smoke
 from envbuild.certify.terms import covers, toolkit_row
 from envbuild.certify.terms import terms as make_terms
@@ -109,6 +109,8 @@ def observe(
         card=card_of(choice.gpu),
         faults=policy.faults,
         driver=host.driver.version if host.driver else None,
+        platform=host.platform,
+        inside=host.inside_container,
         probes=probes.hashes(),
         started=_now(),
         finished="",
@@ -232,7 +234,12 @@ def _further(bench: steps.Bench, seen: Seen, say: Callable[[str], None]) -> Seen
         next_work = getattr(SUITES[name], "next_work", None)
         while next_work and (work := next_work(bench, seen)):
             say(f"{name:<9} {work.name}")
-            seen = _run(bench, seen, work)
+            try:
+                seen = _run(bench, seen, work)
+            except MachineError as e:
+                # What was seen so far is kept; this suite has no container.
+                lost = Session(name=work.name, rc=NOT_STARTED, says=f"{e.what}: {e.why or e.fix}")
+                seen = _with(seen, lost)
     return seen
 
 

@@ -13,6 +13,9 @@ from envbuild.values.host import EngineFacts, Gpu, Usage
 from envbuild.values.image import Image
 from envbuild.values.plan import MatrixId
 
+# Exit code of a session whose container never came up, as the clients of engines give it.
+NOT_STARTED = 125
+
 
 class Ran(Value):
     """One command inside the image: how it ended, what it printed (at most 256 KiB a stream).
@@ -111,6 +114,8 @@ class Seen(Value):
 
     Attributes:
         gpus: all that a driver shows on the host; suite `multi` works on each.
+        platform: of the host, as `Host` has it: who can allow a thing differs by it.
+        inside: the container that envbuild itself runs in, None = none: a rented machine, mostly.
         usage: how busy they were before and after the run.
         place: where the scratch and probe folders were seen inside.
         nonce: a random text that the probe had to repeat.
@@ -142,6 +147,8 @@ class Seen(Value):
     floors: tuple[Floor, ...] = ()
     faults: bool = False
     driver: str | None = None
+    platform: str = "linux"
+    inside: str | None = None
     probes: Pairs = Pairs()
     started: str
     finished: str

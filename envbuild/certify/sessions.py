@@ -10,6 +10,9 @@ COUNT = (1 << 24) + 3
 RUNTIMES = ("libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so.10.2")
 NVRTCS = ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2")
 _SBIN = "+PATH=/usr/sbin:/sbin"
+# Debugger, profilers, sanitizer: where a toolkit puts them if they are not on the PATH.
+TOOLS = ("compute-sanitizer", "cuda-gdb", "nsys", "ncu")
+_TOOLKIT = "PATH=/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer"
 _PROGRAMS = ("nvcc", "nvrtc", "cuobjdump", "gcc", "g++", "clang", "python3", "sh", "dpkg-query")
 
 
@@ -27,7 +30,8 @@ def look(bench: Bench, *, locked: bool) -> list[Step]:
     pair = ("-E", bench.probe("pair.cu"))
     newer = tuple(f"{name}-{n}" for n in range(7, 21) for name in ("g++",))
     steps = [
-        Step("which", ("@which", *_PROGRAMS, *newer)),
+        Step("which", ("@which", *_PROGRAMS, *newer, *TOOLS)),
+        Step("which-toolkit", ("@which", *TOOLS), (_TOOLKIT,)),
         Step("os", ("@read", "/etc/os-release")),
         Step("preload", ("@read", "/etc/ld.so.preload")),
         Step("loads", (probe, "loads", *DRIVER_LIBRARIES, *names)),
@@ -171,6 +175,11 @@ def work(bench: Bench, nonce: str, code: str | None, gpu: Gpu | None) -> list[St
 def reference(bench: Bench, nonce: str, gpu: Gpu | None) -> list[Step]:
     """The prebuilt code on the same GPU, in a process of its own: whose fault is it?"""
     return [_smoke(bench, "reference", nonce, None, gpu)]
+
+
+def on_device(bench: Bench, name: str, nonce: str) -> Step:
+    """The prebuilt code on the one device that came in, whichever it is."""
+    return _smoke(bench, name, nonce, None, None)
 
 
 def _smoke(bench: Bench, name: str, nonce: str, code: str | None, gpu: Gpu | None) -> Step:

@@ -12,9 +12,11 @@ from envbuild.certify.suites import (
     cuda_python,
     cupy,
     fast,
+    multi,
     numba,
     smoke,
     toolchain,
+    tools,
     torch,
     triton,
 )
@@ -29,6 +31,8 @@ SUITES: dict[str, ModuleType] = {
     "cupy": cupy,
     "triton": triton,
     "cuda-python": cuda_python,
+    "tools": tools,
+    "multi": multi,
 }
 
 # Each needs what those before it have shown; all others are side rooms off `smoke`.

@@ -9,18 +9,18 @@ the image's, else the machine's.
 from envbuild.certify import facts
 from envbuild.certify.seen import Seen
 from envbuild.certify.steps import Bench, Work
-from envbuild.certify.suites.correct import answer, atomics, launches, numbers, work
+from envbuild.certify.suites.correct import answer, atomics, launches, numbers, sanitizer, work
 from envbuild.values.certificate import Check
 
 
 def judge(seen: Seen) -> tuple[Check, ...]:
     """All checks of the suite."""
     others = (atomics.check(seen), launches.check(seen), launches.fault(seen))
-    return (*numbers.checks(seen), *others)
+    return (*numbers.checks(seen), *others, sanitizer.check(seen))
 
 
 def next_work(bench: Bench, seen: Seen) -> Work | None:
-    """Compile, run, and where that did not come through, run the prebuilt code."""
+    """Compile, run, where that did not come through the prebuilt code, and last the sanitizer."""
     done = {session.name for session in seen.sessions}
     own = bool(facts.compiler(seen))
     if own and "correct.compile" not in done:
@@ -32,4 +32,4 @@ def next_work(bench: Bench, seen: Seen) -> Work | None:
     if own and "correct.reference" not in done and not answer.right(seen, "correct"):
         step = work.running(bench, seen, "correct.reference", prebuilt=True)
         return Work("correct.reference", (step,))
-    return None
+    return sanitizer.next_work(bench, seen)
