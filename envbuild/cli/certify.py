@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envbuild.cli import show
+from envbuild.cli import reports, show
 from envbuild.cli.options import OutputFlags, PullFlags, expand
 from envbuild.errors import InputError, MachineError, StaleError
 
@@ -46,6 +46,18 @@ def command(
     plan: Annotated[str | None, typer.Option("--plan", help="Plan it was built from.")] = None,
     lock: Annotated[str | None, typer.Option("--lock", help="Lock to compare it with.")] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write one page with plots (extra `report`)."),
+    ] = None,
+    markdown: Annotated[
+        str | None,
+        typer.Option("--markdown", help="Write Markdown for a CI summary; - prints it instead."),
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option("--compare", help="Older certificate; what fell behind it is not exit 0."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="The certificate [.envbuild/certificate.json]."),
@@ -66,6 +78,10 @@ def command(
         typer.Option("--image-facts", help="With --observed: what the image is, instead."),
     ] = None,
     device: Annotated[str | None, typer.Option("--device", help="GPU to use, by uuid.")] = None,
+    faults: Annotated[
+        bool,
+        typer.Option("--faults", help="Let a kernel fault, too; the machine's log keeps that."),
+    ] = False,
     access: Annotated[
         str | None, typer.Option("--access", help="GPU access: cdi, gpus, nvidia-runtime, native.")
     ] = None,
@@ -74,6 +90,8 @@ def command(
 
     The exit code is the verdict: 0 certified, 4 this machine cannot show it, 6 the image fails,
     8 inconclusive, 9 the suite proved nothing. The certificate is written whenever its probes ran.
+    With --compare a core check of a required suite that fell behind is 6 where the image owns it,
+    4 where the machine does, and 8 where it can no longer be compared.
     """
     from envbuild.certify import run
     from envbuild.host.detect import this_machine
@@ -84,6 +102,8 @@ def command(
     if observed is None and (host or image_facts):
         what = "--host and --image-facts replace what was observed elsewhere"
         raise InputError(what, fix="give --observed FILE too (envbuild certify --record FILE)")
+    wanted = reports.Reports(junit, html, markdown, compare, output.json)
+    old = reports.ready(wanted)
     if observed:
         certificate = _replayed(
             observed,
@@ -93,25 +113,30 @@ def command(
             lock=lock,
             require=_words(require) or ("smoke",),
         )
-        return _show(certificate, None, out=out, junit=junit, json=output.json)
+        if out:
+            files.write(out, dump(certificate))
+        return reports.show_all(certificate, None, wanted, old)
     space = Workspace()
     target = out or space.path("certificate.json")
-    _can_write(path for path in (target, record, junit) if path)
+    _can_write(path for path in (target, record, *wanted.files) if path)
     policy = run.Policy(
         require=_words(require) or ("smoke",),
         also=_words(also),
         cc=_ccs(cc),
         device=device,
         access=access,
+        faults=faults,
     )
     found, subject, ours = _image(image, engine, space, net.net())
     show.note(f"engine    {found.why}")
+    machine = this_machine()
+    reports.refuse_other(old, machine)
     seen = run.observations(
         found.engine,
         subject,
         plan=_plan(plan, space if ours else None),
         lock=_lock(lock, space if ours else None),
-        host=this_machine(),
+        host=machine,
         policy=policy,
         say=show.note,
     )
@@ -120,33 +145,7 @@ def command(
         files.write(target, dump(certificate))
     if record:
         files.write(record, dump(seen))
-    return _show(certificate, target, out=None, junit=junit, json=output.json)
-
-
-def _show(
-    certificate: "Certificate",
-    saved: Path | None,
-    *,
-    out: Path | None,
-    junit: Path | None,
-    json: bool,
-) -> int:
-    """Write the reports, print the result; the exit code is the verdict."""
-    from envbuild.certify.report.table import table
-    from envbuild.io import files
-    from envbuild.values.codec import dump
-
-    if out:
-        files.write(out, dump(certificate))
-    if junit:
-        from envbuild.certify.report.junit import junit as xml
-
-        files.write(junit, xml(certificate))
-    if json:
-        show.json(certificate)
-    else:
-        show.result(show.clean(table(certificate, str(saved) if saved else None)))
-    return certificate.exit
+    return reports.show_all(certificate, target, wanted, old)
 
 
 def _replayed(
