@@ -125,6 +125,8 @@ def _roofline(axes: "Axes", data: roof.Roofline) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(left, right)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
     _names(axes, data, right)
     axes.set_xlabel("operations a byte; diamonds: in registers alone")
     axes.set_ylabel("10^12 operations a second")
@@ -207,18 +209,11 @@ def _drawn(name: str, height: float, draw: "Callable[[Axes], None]") -> str:
         # What a matplotlibrc of the user says must not show in a certificate's page.
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
-        figure = Figure(figsize=(_WIDE, height))
+        figure = Figure(figsize=(_WIDE, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(figure.add_subplot())
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(
-            out,
-            format="svg",
-            transparent=True,
-            bbox_inches="tight",
-            pad_inches=0.05,
-            metadata=nothing,
-        )
+        figure.savefig(out, format="svg", transparent=True, metadata=nothing)
     return _inline(name, out.getvalue())
 
 
