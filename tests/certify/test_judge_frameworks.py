@@ -207,7 +207,7 @@ class TestTriton:
         ("says", "word"),
         [
             ("ptxas fatal: Value 'sm_121' is not defined for option 'gpu-name'", "target sm_121"),
-            ("ptxas /tmp/x.ptx, line 5; fatal: Unsupported .version 9.5", "newer than the driver"),
+            ("ptxas /tmp/x.ptx, line 5; fatal: Unsupported .version 9.5", "older than its PTX 9.5"),
             ("CUDA error 222: the provided PTX was compiled with an unsupported toolchain.", "PTX"),
         ],
     )

@@ -465,9 +465,11 @@ class TestPresence:
         assert "smoke" in found(now, "torch.build").reason
 
     def test_another_device_than_the_chosen_one(self) -> None:
-        lines = [{**n, "cc": "8.6"} if "cc" in n else n for n in made.ANSWERS["torch.eager"]]
-        now = answers(seen("torch"), "torch.eager", *lines)
-        assert verdict(now, "torch.eager")[0] == "inconclusive"
+        for step in ("torch.eager", "triton.softmax", "numba.kernels"):
+            lines = [{**n, "cc": "8.6"} if "cc" in n else n for n in made.ANSWERS[step]]
+            check = found(answers(seen(), step, *lines), step)
+            assert check.verdict == "inconclusive"
+            assert "took a device of cc 8.6, cc 9.0 was chosen" in check.reason
 
 
 def test_a_result_named_twice_is_a_lie() -> None:

@@ -133,6 +133,10 @@ def answer(seen: Seen, name: str, what: str) -> Heard:
     twice = [(s.name, s.control) for s in found.lines if s.event in {"equal", "near"}]
     if len(set(twice)) != len(twice):
         return found, ("inconclusive", f"the answer of {name} names a result twice", "suite")
+    device = found.one("device")
+    if device and device_cc(seen) not in {"", device.cc}:
+        reason = f"{what} took a device of cc {device.cc}, cc {device_cc(seen)} was chosen"
+        return found, ("inconclusive", reason, "image")
     if missing := found.one("missing"):
         free = "free memory" in missing.says
         lacks = f"there are no {missing.says}" if free else f"the image lacks {missing.says}"

@@ -54,6 +54,12 @@ _WORDS = (
         "image",
         "the assembler (ptxas) that {what} takes has no target {0}",
     ),
+    Word(
+        r"Unsupported \.version ([\d.]+)",
+        "fail",
+        "image",
+        "the assembler (ptxas) that {what} takes is older than its PTX {0}",
+    ),
     # the driver and the runtime (cudaGetErrorString, cuGetErrorName)
     Word(
         r"no kernel image is available|NO_BINARY_FOR_GPU|NoKernelImageForDevice",
@@ -68,7 +74,7 @@ _WORDS = (
         "{what} is built for a newer CUDA than the driver ({driver}) takes",
     ),
     Word(
-        r"unsupported toolchain|UNSUPPORTED_PTX_VERSION|Unsupported \.version|unsupported PTX",
+        r"unsupported toolchain|UNSUPPORTED_PTX_VERSION|unsupported PTX",
         "fail",
         "image",
         "{what} writes PTX that is newer than the driver ({driver}) can compile",
