@@ -9,8 +9,10 @@
  *   keep         half a grid does it all    slow-image  the image's code is 10 % slower
  *   no-pin=N     page-locking answers N above 512 MiB   no-graph  graphs are not there
  *   cut-copy     copies leave the last byte out         integrated  memory of the host
- *   empty-graph  a graph holds nothing
+ *   empty-graph  a graph holds nothing                 no-cache    no footprint is fast
+ *   lost-store   one is left out                       crash       a launch ends the process
  */
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +133,10 @@ int fast_launch(void *function, unsigned blocks, unsigned threads, void **a)
         most = words > most ? words : most;
         words = most;
     }
+    if (fake_is("lost-store") && f->kind == TRIAD)
+        words -= 4;
+    if (fake_is("crash"))
+        raise(SIGSEGV);
     switch (f->kind) {
     case STAMP:
         stamp((uint64_t *)p[0]);
@@ -185,7 +191,7 @@ int fast_launch(void *function, unsigned blocks, unsigned threads, void **a)
     }
     case REREAD: {
         double bytes = (double)blocks * BLOCK * BATCH * 16 * *(unsigned *)a[2];
-        int near = (size_t)*(unsigned *)a[1] * 16 <= L2;
+        int near = (size_t)*(unsigned *)a[1] * 16 <= L2 && !fake_is("no-cache");
         pass(near ? bytes / (3 * BYTES_A_NS) : dram_ns(bytes), f);
         break;
     }
