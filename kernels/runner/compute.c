@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fast.h"
+#include "nvml.h"
 
 /* As in fma.cu: chains a thread, steps a round of each kind. */
 enum { CHAINS = 8, F32_STEPS = 32, F64_STEPS = 8, THREADS = 1024, PAIRS = 21 };
@@ -136,6 +137,20 @@ static int clocks(struct bench *b)
     return 0;
 }
 
+/* How busy the device is without us. What ran before us counts for about a second more. */
+static void quiet(struct bench *b)
+{
+    double start = seconds();
+    int busy = utilisation(b->device);
+    while (busy > 20 && seconds() - start < 2) {
+        usleep(50000);
+        busy = utilisation(b->device);
+    }
+    event("quiet");
+    whole("busy", busy);
+    close_event();
+}
+
 int compute(struct bench *b, const struct codes *codes)
 {
     static const char *const F32[3] = {"fma.f32", "fma.f32.half", "fma.f32.more"};
@@ -150,6 +165,7 @@ int compute(struct bench *b, const struct codes *codes)
     int bad = !(f32.kernel = kernel_of(module, "envbuild_fma_f32")) ||
               !(f64.kernel = kernel_of(module, "envbuild_fma_f64"));
     if (!bad) {
+        quiet(b);
         f32.shared = one_a_sm(b, f32.kernel);
         f64.shared = one_a_sm(b, f64.kernel);
         bad = throughput(b, &f32, F32, &f32_rounds) || clocks(b) ||

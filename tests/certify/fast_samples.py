@@ -32,12 +32,15 @@ class Device(NamedTuple):
     mhz: float = 1980.0
     max_mhz: int | None = 1980
     reasons: int = 0
-    busy: int | None = 0
+    busy: int = 0
     fma: float = 0.985
     dram: float = 0.97
     l2: float = 1.9
     noise: float = 0.001
     code: float = 1.0
+    tensor: float = 0.62
+    blas: float = 0.9
+    blas_f32: float = 0.88
     gpu: Gpu | None = None
 
 
@@ -69,12 +72,12 @@ def _health(d: Device, when: str) -> dict[str, object]:
     line: dict[str, object] = {"event": "health", "when": when, "celsius": 40}
     if d.max_mhz is not None:
         line |= {"sm_mhz": int(d.mhz), "sm_max_mhz": d.max_mhz}
-        line |= {"reasons": d.reasons, "busy": d.busy}
+        line["reasons"] = d.reasons
     return line
 
 
 def compute(d: Device) -> list[dict[str, object]]:
-    lines = []
+    lines: list[dict[str, object]] = [{"event": "quiet", "busy": d.busy}]
     for dtype, rate in (("f32", d.f32), ("f64", d.f64)):
         work = 5000 * d.mhz * d.sms * rate * d.fma
         lines += [
@@ -145,6 +148,51 @@ def latency(d: Device) -> list[dict[str, object]]:
     return [*lines, {"event": "graph", "nodes": 100}]
 
 
+# Rates of the tensor cores of cc 9.0: type, type of the sums, operations an SM and clock.
+TENSOR = (
+    ("f16", "f32", 4096),
+    ("bf16", "f32", 4096),
+    ("tf32", "f32", 2048),
+    ("f8", "f32", 8192),
+    ("f64", "", 256),
+    ("s8", "", 8192),
+)
+
+
+def tensor(d: Device) -> list[dict[str, object]]:
+    lines = []
+    for dtype, _, rate in TENSOR:
+        work = 5000 * d.mhz * d.sms * rate * (0.98 if dtype == "f64" else d.tensor)
+        lines += [
+            _samples(d, f"tensor.{dtype}", work, 5000),
+            _data(f"tensor.{dtype}"),
+            _data(f"tensor.{dtype}.more", 1 << 20),
+            _samples(d, f"tensor.{dtype}.half", work / 2, 5000, 7),
+        ]
+    return lines
+
+
+def cublas(d: Device) -> list[dict[str, object]]:
+    lines: list[dict[str, object]] = [
+        {"event": "library", "path": "/usr/local/cuda/lib64/libcublas.so.13.1.0"},
+        {"event": "version", "version": 130100},
+    ]
+    rates = {dtype: rate for dtype, _, rate in TENSOR if dtype != "s8"} | {"f32": d.f32}
+    for dtype, rate in rates.items():
+        name, n = f"cublas.{dtype}", 8192
+        share = d.blas_f32 if dtype == "f32" else d.blas
+        us = 2.0 * n**3 / (rate * share * d.sms * d.mhz)
+        lines += [
+            _samples(d, name, 2.0 * n**3, us) | {"blocks": n},
+            _data(name, 0, 3 * n) | {"residual": 1e-4},
+            _data(f"{name}.perturbed", 3, 3 * n),
+            _samples(d, f"{name}.twice", 2.0 * n**3, 2 * us, 7),
+        ]
+        if dtype == "tf32":
+            lines.append(_data(f"{name}.narrow", 2 * n, 3 * n))
+    return lines
+
+
 def _pairs(d: Device, name: str, share: float, n: int) -> dict[str, object]:
     ours = _series(10000, d.noise, n)
     image = [t / share for t in ours]
@@ -182,12 +230,14 @@ def text(d: Device, lines: list[dict[str, object]]) -> str:
 
 
 def steps(d: Device) -> tuple[Ran, ...]:
-    """The four parts of a healthy run; the image's own code where ``samples`` has a compiler."""
+    """Every part of a healthy run; the image's own code where ``samples`` has a compiler."""
     parts = {
         "compute": [*compute(d), *own(d, "fma")],
         "memory": [*memory(d), *own(d, "triad")],
         "copies": copies(d),
         "latency": latency(d),
+        "tensor": tensor(d),
+        "cublas": cublas(d),
     }
     return tuple(
         Ran(step=f"fast.{name}", rc=0, out=text(d, lines)) for name, lines in parts.items()
@@ -201,6 +251,15 @@ def seen(d: Device | None = None) -> Seen:
         Rating(unit="fma", dtype=dtype, per_sm_clock=rate, source=f"rates/{d.cc} made")
         for dtype, rate in (("f32", d.f32), ("f64", d.f64))
         if rate
+    ) + tuple(
+        Rating(
+            unit="tensor",
+            dtype=dtype,
+            accumulate=accumulate,
+            per_sm_clock=rate,
+            source=f"rates/{d.cc} made",
+        )
+        for dtype, accumulate, rate in TENSOR
     )
     now = samples.seen("toolchain", "smoke", "fast")
     gpu = d.gpu or Gpu(name=d.name, uuid="GPU-1", cc=d.cc)

@@ -45,6 +45,8 @@ def check(seen: Seen) -> Check:
     if early := unjudged(check, answer):
         return early
     line, before = answer.samples("fma.f32"), answer.one("health", "before")
+    quiet = answer.one("quiet")
+    busy = quiet.busy if quiet else -1
     if line is None or not line.cycles:
         return ruled(check, *answer.missing("fma.f32"))
     figure = measured(
@@ -56,10 +58,10 @@ def check(seen: Seen) -> Check:
         check,
         value=f"{figure.value:.0f}",
         limit=f"{top.mhz:.0f}" if top.mhz else "unknown",
-        inputs=Pairs(_inputs(before, top.source, bits)),
+        inputs=Pairs(_inputs(before, top.source, bits, busy)),
         measure=replace(figure, limit=top.mhz or None, shown=f"{figure.value:.0f} MHz"),
     )
-    return settle(_judged(check, figure.value, top, bits, before), *_paused(answer))
+    return settle(_judged(check, figure.value, top, bits, busy), *_paused(answer))
 
 
 class _Top(NamedTuple):
@@ -69,11 +71,11 @@ class _Top(NamedTuple):
     source: str
 
 
-def _judged(check: Check, mhz: float, top: _Top, bits: int, before: Line | None) -> Check:
+def _judged(check: Check, mhz: float, top: _Top, bits: int, busy: int) -> Check:
     if brakes := unfit(bits):
         return ruled(check, "fail", f"the GPU slows itself down: {', '.join(brakes)}", "machine")
-    if before and (before.busy or 0) > _SHARED:
-        reason = f"the GPU was {before.busy} % busy before this run: somebody else uses it"
+    if busy > _SHARED:
+        reason = f"the GPU was {busy} % busy without us: somebody else uses it"
         return ruled(check, "inconclusive", reason, "machine")
     if not top.mhz:
         reason = "limit unknown: neither NVML nor the driver gives a highest clock"
@@ -97,12 +99,12 @@ def _highest(answer: Part, before: Line | None) -> _Top:
     return _Top(attributes.clock_khz / 1e3 if attributes else 0.0, "attribute")
 
 
-def _inputs(before: Line | None, source: str, bits: int) -> dict[str, str]:
+def _inputs(before: Line | None, source: str, bits: int, busy: int) -> dict[str, str]:
     reasons = (*unfit(bits), *benign(bits))
     return {
         "highest clock of": source,
         "reasons": ", ".join(reasons) or ("none" if before and not before.error else "not known"),
-        "busy before": f"{before.busy} %" if before and before.busy is not None else "not known",
+        "busy before": f"{busy} %" if busy >= 0 else "not known",
     }
 
 
