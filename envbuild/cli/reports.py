@@ -87,11 +87,11 @@ def show_all(
         raise refused
     if found is None:
         return certificate.exit
-    from envbuild.certify.report.compare import lines
+    if wanted.markdown != "-":
+        from envbuild.certify.report.compare import lines
 
-    on_stdout = not wanted.json and wanted.markdown != "-"
-    for line in lines(found):
-        (show.result if on_stdout else show.note)(_fitting(show.clean(line)))
+        for line in lines(found):
+            (show.note if wanted.json else show.result)(_fitting(show.clean(line)))
     return found.exit
 
 

@@ -132,17 +132,9 @@ def _line(stage: str, text: str, file: Path | None, started: float | None) -> No
 def _report(
     certificate: "Certificate", space: "Workspace", junit: Path | None, *, as_json: bool
 ) -> None:
-    from envbuild.certify.report.table import table
-    from envbuild.io import files
+    from envbuild.cli.reports import Reports, show_all
 
-    if junit:
-        from envbuild.certify.report.junit import junit as xml
-
-        files.write(junit, xml(certificate))
-    if as_json:
-        show.json(certificate)
-    else:
-        show.result(show.clean(table(certificate, str(space.path("certificate.json")))))
+    show_all(certificate, space.path("certificate.json"), Reports(junit, json=as_json), None)
 
 
 def _suites(values: list[str] | None) -> tuple[str, ...]:
