@@ -116,13 +116,14 @@ def cache_drivers(ran: Ran | None) -> tuple[str, ...]:
 
 
 class Packages(NamedTuple):
-    """Python packages (name to version), and torch's version and CUDA."""
+    """Python packages (name to version), torch's version and CUDA, the folder of their cuBLAS."""
 
     python: str | None
     versions: dict[str, str]
     torch: str | None
     torch_cuda: str | None
     error: str
+    cublas: str | None = None
 
 
 def packages(ran: Ran | None) -> Packages:
@@ -139,6 +140,7 @@ def packages(ran: Ran | None) -> Packages:
             torch.get("version"),
             torch.get("cuda"),
             str(answer["error"]),
+            answer.get("cublas"),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return nothing._replace(error="the list of packages cannot be read")

@@ -1,11 +1,9 @@
 """Judging again, elsewhere: what was observed, with another host or other image facts in place."""
 
-import json
-import re
-from collections.abc import Iterator
-
-from envbuild.certify import devices
-from envbuild.certify.probes import DRIVER_LIBRARIES
+from envbuild.certify import builds, devices, image
+from envbuild.certify import facts as look
+from envbuild.certify.card import card_of
+from envbuild.certify.floors import floors
 from envbuild.certify.seen import Ceiling, Ran, Seen, Session
 from envbuild.certify.suites import SUITES, before
 from envbuild.certify.terms import terms, toolkit_row
@@ -13,7 +11,7 @@ from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices
 from envbuild.values.codec import replace
 from envbuild.values.host import Host
-from envbuild.values.image import ImageFacts, Resolved
+from envbuild.values.image import ImageFacts
 from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
 
@@ -48,10 +46,7 @@ def replay(
     asked = dict.fromkeys((*before(require), *seen.asked, *require))
     seen = replace(seen, asked=tuple(name for name in SUITES if name in asked))
     if facts:
-        image = replace(seen.image, labels=facts.labels, env=facts.env, user=facts.user)
-        image = replace(image, ref=facts.ref, platform=facts.platform or image.platform)
-        steps = {ran.step: ran for ran in _told(facts)}
-        seen = replace(seen, image=image, sessions=tuple(_retold(s, steps) for s in seen.sessions))
+        seen = _of(seen, facts, matrices)
     if plan or lock:
         cc = seen.terms.cc if seen.terms.origin == "flag" else ()
         fresh = terms(seen.image, plan=plan, lock=lock, matrices=matrices, cc=cc)
@@ -60,12 +55,39 @@ def replay(
         source = f"toolkits/{row.cuda} {row.status}"
         ceiling = Ceiling(cuda=row.cuda, gcc=row.gcc_max, clang=row.clang_max, source=source)
         seen = replace(seen, ceiling=ceiling)
-    if host:
-        choice = devices.choose(host, seen.engine, seen.terms.promise, None, None)
-        driven = tuple(gpu for gpu in host.gpus if gpu.source != "pci")
-        driver = host.driver.version if host.driver else None
-        seen = replace(seen, choice=choice, gpus=driven, usage=(), driver=driver)
-    return seen
+    return _on(seen, host) if host else seen
+
+
+def _of(seen: Seen, facts: ImageFacts, matrices: Matrices) -> Seen:
+    """The observations of the image that these facts are of."""
+    now = replace(seen.image, labels=facts.labels, env=facts.env, user=facts.user)
+    now = replace(now, ref=facts.ref, platform=facts.platform or now.platform)
+    steps = {ran.step: ran for ran in image.steps(facts)}
+    # Facts that do not name the targets of torch leave those that were seen.
+    known = replace(facts, arch_list=facts.arch_list or builds.arch_list(seen))
+    told = {s.name: s for s in builds.told(known, seen.nonce) if _of_suite(s) in seen.asked}
+    kept = [told.pop(s.name, _retold(s, steps)) for s in seen.sessions]
+    seen = replace(seen, image=now, sessions=(*kept, *told.values()))
+    return replace(seen, floors=floors(matrices, look.packages(seen.step("packages")).versions))
+
+
+def _on(seen: Seen, host: Host) -> Seen:
+    """The observations as of this machine: its GPU is chosen anew."""
+    choice = devices.choose(host, seen.engine, seen.terms.promise, None, None)
+    return replace(
+        seen,
+        choice=choice,
+        card=card_of(choice.gpu),
+        gpus=tuple(gpu for gpu in host.gpus if gpu.source != "pci"),
+        driver=host.driver.version if host.driver else None,
+        platform=host.platform,
+        inside=host.inside_container,
+        usage=(),
+    )
+
+
+def _of_suite(session: Session) -> str:
+    return session.name.partition(".")[0]
 
 
 def _retold(session: Session, steps: dict[str, Ran]) -> Session:
@@ -78,47 +100,3 @@ def _retold(session: Session, steps: dict[str, Ran]) -> Session:
 
 def _nvcc(facts: ImageFacts) -> str | None:
     return next((tool.version for tool in facts.compilers if tool.name == "nvcc"), None)
-
-
-def _told(facts: ImageFacts) -> Iterator[Ran]:
-    """The facts in the words of the probes that would have found them."""
-    tools = {tool.name: tool for tool in facts.compilers}
-    found = [f"{tool.name} {tool.path}" for tool in facts.compilers if tool.path]
-    found += [f"sh {facts.shell}"] if facts.shell else []
-    yield Ran(step="which", rc=0, out="\n".join(found))
-    if facts.os:
-        name = facts.os.rstrip("0123456789.")
-        yield Ran(step="os", rc=0, out=f"ID={name}\nVERSION_ID={facts.os[len(name) :]}\n")
-    resolved = {name: Resolved(name=name) for name in DRIVER_LIBRARIES}
-    resolved |= {one.name: one for one in facts.resolves}
-    yield Ran(step="loads", rc=0, out="\n".join(_load(one) for one in resolved.values()))
-    cached = (f"\t{path.rsplit('/', 1)[-1]} (libc6,x86-64) => {path}" for path in facts.drivers)
-    yield Ran(step="ldconfig", rc=0, out="\n".join(cached))
-    nvcc, host = tools.get("nvcc"), tools.get("gcc") or tools.get("clang")
-    if nvcc and host:
-        major, minor, *_ = [*(host.version or "0").split("."), "0"]
-        cuda = " ".join([*(nvcc.version or "").split("."), "0", "0"][:3])
-        line = f"envbuild_pair host {host.name} {major} {minor} cuda {cuda} end\n"
-        yield Ran(step="pair", rc=0, out=line)
-        yield Ran(step="pair-anyway", rc=0, out=line)
-    torch = {tool.name: tool.version for tool in facts.framework}
-    build = {"version": torch["torch"], "cuda": torch.get("torch.cuda")} if torch else None
-    packages = dict(facts.packages)
-    answer = {"python": facts.python, "packages": packages, "torch": build, "error": ""}
-    python = Ran(step="packages", rc=0, out=json.dumps(answer))
-    yield python if facts.python else Ran(step="packages", rc=127, err="python3 is not there")
-    if facts.apt:
-        lines = "\n".join(f"{name}={version}" for name, version in facts.apt)
-        yield Ran(step="dpkg", rc=0, out=lines)
-
-
-def _load(one: Resolved) -> str:
-    missing = f"{one.name}: cannot open shared object file: No such file or directory"
-    error = one.error or ("" if one.path else missing)
-    said = re.fullmatch(r"(\d{1,3})\.(\d{1,2})", one.version or "0.0")
-    if said is None:
-        what = f"{one.name} cannot have the version {one.version!r}"
-        raise InputError(what, fix="a CUDA version is written 13.0")
-    major, minor = (int(part) for part in said.groups())
-    event = {"event": "load", "name": one.name, "path": one.path or "", "error": error}
-    return json.dumps({**event, "signal": 0, "version": major * 1000 + minor * 10})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.certify import facts, run
+from envbuild.certify import image, run
 from envbuild.certify.judge import judge
 from envbuild.certify.seen import Code, Seen
 from envbuild.values.codec import load, replace
@@ -47,11 +47,11 @@ def test_a_driver_in_the_image_would_have_been_seen(name: str) -> None:
     now = recorded(name)
     baked = changed(now, "ldconfig", out="\tlibcuda.so.1 (libc6,x86-64) => /lib/libcuda.so.1\n")
     assert judge(baked, ("toolchain",)).exit == 6
-    assert facts.image_facts(baked).drivers == ("/lib/libcuda.so.1",)
+    assert image.image_facts(baked).drivers == ("/lib/libcuda.so.1",)
 
 
 def test_the_facts_of_an_image() -> None:
-    found = facts.image_facts(recorded("docker-wheels-13.5.json"))
+    found = image.image_facts(recorded("docker-wheels-13.5.json"))
     assert found.os == "debian12"
     assert {tool.name: tool.version for tool in found.compilers} == {
         "nvcc": "13.5.37",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.certify import facts
+from envbuild.certify import image
 from envbuild.certify.replay import replay
 from envbuild.certify.run import state
 from envbuild.certify.seen import Seen
@@ -33,21 +33,21 @@ def again(seen: Seen, require: str = "smoke", **others: object) -> Seen:
 def test_the_facts_of_a_recorded_image_change_nothing(path: Path) -> None:
     """Told in the probes' words and read again, they are the same facts and the same verdict."""
     seen = recorded(path)
-    first = facts.image_facts(seen)
+    first = image.image_facts(seen)
     now = again(seen, facts=first)
-    assert replace(facts.image_facts(now), compilers=()) == replace(first, compilers=())
+    assert replace(image.image_facts(now), compilers=()) == replace(first, compilers=())
     assert state(now, ("smoke",)).exit == state(seen, ("smoke",)).exit == 0
 
 
 def test_a_driver_in_the_image_fails_it() -> None:
     baked = "/usr/lib/x86_64-linux-gnu/libcuda.so.565.57.01"
     seen = recorded(PODMAN)
-    image = replace(
-        facts.image_facts(seen),
+    baking = replace(
+        image.image_facts(seen),
         resolves=(Resolved(name="libcuda.so.1", path=baked),),
         drivers=(baked,),
     )
-    found = state(again(seen, "toolchain", facts=image), ("toolchain",), replayed=True)
+    found = state(again(seen, "toolchain", facts=baking), ("toolchain",), replayed=True)
     check = next(c for s in found.suites for c in s.checks if c.id == "toolchain.no-driver")
     assert (found.exit, check.verdict, check.blame) == (6, "fail", "image")
     assert baked in check.reason
@@ -67,7 +67,7 @@ def test_a_newer_compiler_than_the_toolkit_takes() -> None:
         Tool(name="gcc", version="15.1"),
     )
     seen = recorded(FOLDER / "h200-local.seen.json")
-    now = again(seen, "toolchain", facts=replace(facts.image_facts(seen), compilers=tools))
+    now = again(seen, "toolchain", facts=replace(image.image_facts(seen), compilers=tools))
     check = next(
         c for s in state(now, ("toolchain",)).suites for c in s.checks if c.id == "toolchain.pair"
     )
@@ -78,7 +78,7 @@ def test_a_newer_compiler_than_the_toolkit_takes() -> None:
 
 def test_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     facts_file, host_file = tmp_path / "image.json", tmp_path / "host.json"
-    facts_file.write_bytes(dump(facts.image_facts(recorded(PODMAN))))
+    facts_file.write_bytes(dump(image.image_facts(recorded(PODMAN))))
     host_file.write_bytes(dump(Host(kind="made")))
     argv = ["certify", "--observed", str(PODMAN)]
     assert command([*argv, "--image-facts", str(facts_file), "--json"]) == 0
@@ -113,8 +113,8 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_lock_is_compared_with_other_facts() -> None:
     seen = recorded(PODMAN)
     seen = replace(seen, terms=replace(seen.terms, wheels=Pairs({"torch": "2.8.0+cu126"})))
-    image = ImageFacts(ref="made", python="3.12.3", packages=Pairs({"torch": "2.9.1+cu128"}))
-    found = state(again(seen, "toolchain", facts=image), ("toolchain",))
+    said = ImageFacts(ref="made", python="3.12.3", packages=Pairs({"torch": "2.9.1+cu128"}))
+    found = state(again(seen, "toolchain", facts=said), ("toolchain",))
     check = next(c for s in found.suites for c in s.checks if c.id == "toolchain.lock-drift")
     assert (check.verdict, check.blame) == ("fail", "image")
     assert "2.8.0+cu126" in check.reason

@@ -18,6 +18,10 @@ _HERE = {
     "python3": "/usr/bin/python3",
     "sh": "/usr/bin/sh",
     "dpkg-query": "/usr/bin/dpkg-query",
+    "compute-sanitizer": "/usr/local/cuda/bin/compute-sanitizer",
+    "cuda-gdb": "/usr/local/cuda/bin/cuda-gdb",
+    "ncu": "/usr/local/cuda/bin/ncu",
+    "nsys": "/usr/local/bin/nsys",
 }
 
 

@@ -102,6 +102,7 @@ def _fma_rate(bench: Bench, dtype: str) -> float:
 
 def _compute(bench: Bench) -> None:
     sms, own = bench.device.sms, "--image" in bench.call.argv
+    bench.said.say("quiet", busy=bench.trouble.busy)
     for dtype in ("f32", "f64"):
         name = f"fma.{dtype}"
         rate = _fma_rate(bench, dtype) * sms
@@ -123,6 +124,67 @@ def _compute(bench: Bench) -> None:
         bench.pairs("codegen.fma", 5000.0, bench.trouble.compiled)
         bench.data("codegen.fma", sms * 1024)
         bench.pairs("codegen.fma.half", 5000.0, 1.0 if bench.green("codegen.fma.half") else 0.5)
+
+
+def _throughput(bench: Bench, name: str, rate: float, sms: int) -> None:
+    """A figure in cycles, its control on half the SMs, and that of a step too few."""
+    us = 5000.0
+    work = float(round(rate * sms * bench.mhz * us))
+    bench.samples(name, work, us, blocks=sms)
+    bench.data(name, sms * 512)
+    bench.data(f"{name}.more", sms * 512, sms * 512)
+    slower = 1.0 if bench.green(f"{name}.half") else 2.0
+    bench.samples(f"{name}.half", work, us * slower, blocks=sms // 2, few=True)
+    bench.data(f"{name}.half", sms // 2 * 512)
+
+
+def _tensor_rate(bench: Bench, dtype: str) -> float:
+    """Operations an SM and clock of the tensor cores; 0 = the device has none for this type."""
+    card = card_of(Gpu(name=bench.device.name, cc=bench.device.cc))
+    row = card.rate("tensor", dtype, "" if dtype in {"s8", "f64"} else "f32")
+    if card.tensor_cores is False or float(bench.device.cc) < 7:
+        return 0.0
+    if row is None:
+        # No row: where the type exists all the same, some rate.
+        return 512.0 if bench.device.cc == "8.7" and dtype in {"f16", "bf16"} else 0.0
+    return row.per_sm_clock / 2 if row.half else float(row.per_sm_clock)
+
+
+def _tensor(bench: Bench) -> None:
+    for dtype in ("f16", "bf16", "tf32", "s8", "f64", "f8"):
+        if rate := _tensor_rate(bench, dtype):
+            rate *= bench.device.tensor * bench.trouble.tensor
+            _throughput(bench, f"tensor.{dtype}", rate, bench.device.sms)
+
+
+def _cublas(bench: Bench) -> None:
+    trouble, device, said = bench.trouble, bench.device, bench.said
+    if "cublas" in trouble.silent:
+        said.say("library", path="")
+        return
+    said.say("library", path="/usr/local/cuda/lib64/libcublas.so.12")
+    said.say("version", version=120800)
+    for dtype in ("bf16", "f16", "tf32", "f32", "f64", "f8"):
+        if dtype == "f8" and float(device.cc) < 8.9:
+            continue
+        name = f"cublas.{dtype}"
+        rate = max(_tensor_rate(bench, dtype), _fma_rate(bench, dtype) if dtype[1:] in {"32", "64"}
+                   and dtype[0] == "f" else 0.0)  # fmt: skip
+        if dtype == "bf16" and float(device.cc) < 7:
+            said.say("refused", name=name, code=15)
+            continue
+        rate = (rate or 20.0) * 0.9 * trouble.library
+        side, us = 4096, 5000.0
+        work = float(round(rate * device.sms * bench.mhz * us))
+        bench.samples(name, work, us, blocks=side)
+        bench.data(name, 3 * side)
+        if dtype == "tf32":
+            bench.data(f"{name}.narrow", 3 * side, 12000)
+        bench.data(f"{name}.perturbed", 3 * side, 3)
+        slower = 1.0 if bench.green(f"{name}.twice") else 2.0
+        bench.samples(f"{name}.twice", work, us * slower, blocks=side, few=True)
+        if dtype != "f64":
+            bench.samples(f"{name}.pedantic", work, us * 4, blocks=side, few=True)
 
 
 def _memory(bench: Bench) -> None:
@@ -209,6 +271,8 @@ _PARTS: dict[str, Callable[[Bench], None]] = {
     "memory": _memory,
     "copies": _copies,
     "latency": _latency,
+    "tensor": _tensor,
+    "cublas": _cublas,
 }
 
 

@@ -101,7 +101,7 @@ def listing(now: Inside) -> str:
     """What `kernels/packages.py` prints."""
     torch = {"version": now.torch, "cuda": now.torch_cuda or None} if now.torch else None
     answer = {"python": now.python, "packages": dict(now.packages), "torch": torch, "error": ""}
-    return json.dumps(answer) + "\n"
+    return json.dumps({**answer, "cublas": None}) + "\n"
 
 
 def compiled(path: Path, targets: list[str], kernel: str) -> None:

@@ -39,6 +39,7 @@ class Trouble(NamedTuple):
         reference: the prebuilt code is as wrong as the image's own.
         answers: step to (event before which it stops, call that fails, its code, its name).
         says: framework step to the text of the exception that it ends with.
+        tools: a profiler or debugger to what it says instead of working.
     """
 
     clock: float = 1.0
@@ -65,6 +66,7 @@ class Trouble(NamedTuple):
     reference: bool = False
     answers: tuple[tuple[str, str, str, int, str], ...] = ()
     says: tuple[tuple[str, str], ...] = ()
+    tools: tuple[tuple[str, str], ...] = ()
 
 
 HEALTHY = Trouble()

@@ -1,6 +1,6 @@
 """Every program that a step may start, by name."""
 
-from tests.certify.simulated import compilers, fast, frameworks, runner
+from tests.certify.simulated import compilers, fast, frameworks, runner, several, tools
 from tests.certify.simulated.machine import Program
 
 PROGRAMS: dict[str, Program] = {
@@ -8,4 +8,6 @@ PROGRAMS: dict[str, Program] = {
     **runner.PROGRAMS,
     **fast.PROGRAMS,
     **frameworks.PROGRAMS,
+    **several.PROGRAMS,
+    **tools.PROGRAMS,
 }
