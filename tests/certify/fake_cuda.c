@@ -11,7 +11,8 @@
  *   flood        cuInit prints without end   garbage     cuInit prints a broken JSON line
  *   lie          cuInit prints a whole run that never was
  *   small        there are 100 MiB free      frozen      copies to the device are dropped
- * What is measured is in fake_fast.c, suite `correct` in fake_correct.c.
+ * What is measured is in fake_fast.c, suite `correct` in fake_correct.c, what several devices do
+ * and what tools watch in fake_several.c.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@
 
 #include "fake_correct.h"
 #include "fake_fast.h"
+#include "fake_several.h"
 
 #define API __attribute__((visibility("default"))) int
 
@@ -68,7 +70,7 @@ API cuInit(unsigned flags)
 
 API cuDriverGetVersion(int *version) { *version = 13000; return 0; }
 API cuGetErrorName(int number, const char **name) { (void)number; *name = "MADE_ERROR"; return 0; }
-API cuDeviceGetCount(int *count) { *count = 1; return 0; }
+API cuDeviceGetCount(int *count) { *count = several_count(); return 0; }
 API cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 API cuDeviceGetName(char *name, int size, int device)
 {
@@ -76,7 +78,12 @@ API cuDeviceGetName(char *name, int size, int device)
     snprintf(name, (size_t)size, "made for tests");
     return 0;
 }
-API cuDeviceGetUuid(unsigned char *uuid, int device) { (void)device; memset(uuid, 0xfa, 16); return 0; }
+API cuDeviceGetUuid(unsigned char *uuid, int device)
+{
+    memset(uuid, 0xfa, 16);
+    uuid[15] = (unsigned char)(0xfa + device);
+    return 0;
+}
 API cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     (void)device;
@@ -140,6 +147,8 @@ API cuModuleGetFunction(void **function, void *module, const char *name)
 {
     *function = fast_function(name, module == (void *)(intptr_t)IMAGE_CODE);
     if (!*function)
+        *function = bugs_function(name);
+    if (!*function)
         *function = correct_function(name, module == (void *)(intptr_t)IMAGE_CODE);
     if (*function)
         return 0;
@@ -156,7 +165,7 @@ API cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     (void)gz, (void)by, (void)bz, (void)stream, (void)extra;
     if (bx > 1024 || !bx || !gx || shared > 227 << 10)
         return fake_is("anylaunch") ? 0 : 1;
-    if (correct_launch(function, gx, gy, arguments) >= 0)
+    if (correct_launch(function, gx, gy, arguments) >= 0 || !bugs_launch(function, arguments))
         return 0;
     if ((intptr_t)function != IMAGE_CODE && (intptr_t)function != PREBUILT_CODE)
         return fast_launch(function, gx, bx, arguments);

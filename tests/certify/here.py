@@ -32,7 +32,7 @@ def image(**labels: str) -> Image:
 def fake_libcuda(folder: Path) -> Path:
     """The folder that holds the compiled fake driver."""
     here = Path(__file__).parent
-    sources = [here / f"fake_{part}.c" for part in ("cuda", "fast", "correct")]
+    sources = [here / f"fake_{part}.c" for part in ("cuda", "fast", "correct", "several")]
     sources.append(here.parents[1] / "kernels" / "runner" / "numbers.c")
     argv = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
     subprocess.run([*argv, "-o", folder / "libcuda.so.1", *sources, "-lm"], check=True)
