@@ -36,17 +36,16 @@ def bars(figures: Sequence[Named], width: int) -> Iterator[str]:
     names = _column([_name(one.check) for one in figures])
     told = _column([people(one.check) for one in figures])
     percents = _column([_percent(one.measure) for one in figures], right=True)
-    extra = [_column([_sure(one.measure) for one in figures])]
-    extra.append(_column([state(one.measure) for one in figures]))
     least = sum(len(column[0]) + 2 for column in (names, percents, told) if column[0])
-    limited = bool(percents[0])
-    bar_least = _LEAST_BAR + 2 if limited and least + _LEAST_BAR + 2 <= width else 0
-    further = []
-    for column in extra:
-        if column[0] and least + bar_least + len(column[0]) + 2 <= width:
-            least += len(column[0]) + 2
-            further.append(column)
-    cells = min(_MOST_BAR, width - least - 2) if bar_least else 0
+    bars_least = _LEAST_BAR + 2 if percents[0] and least + _LEAST_BAR + 2 <= width else 0
+    further: list[list[str]] = []
+    for say in (_sure, state):
+        column = _column([say(one.measure) for one in figures])
+        if least + bars_least + len(column[0]) + 2 > width:
+            break
+        least += len(column[0]) + 2 if column[0] else 0
+        further.append(column)
+    cells = min(_MOST_BAR, width - least - 2) if bars_least else 0
     drawn = [_drawn(one.measure, cells) for one in figures]
     for row in zip(names, drawn, percents, told, *further, strict=True):
         line = "".join(f"  {part}" for part in row if part).rstrip()
