@@ -15,6 +15,8 @@ def subject(engine: Runner, image: Image, lock: str | None) -> tuple[Subject, st
     """
     if engine.name == "local":
         return Subject(kind="prefix", name=image.ref, digest=image.config, lock=lock), image.ref
+    if not image.config:
+        return Subject(kind="rootfs", name=image.ref), image.ref
     repo = repository(image.ref)
     if image.manifest:
         ref = f"{repo}@{image.manifest}"

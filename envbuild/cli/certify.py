@@ -43,6 +43,14 @@ def command(
         typer.Option("--cc", help="Certify for these instead of what the image promises."),
     ] = None,
     engine: Annotated[str | None, typer.Option("--engine", help="docker, podman or local.")] = None,
+    rootfs: Annotated[
+        str | None,
+        typer.Option("--rootfs", help="A folder with a whole system as the image (podman)."),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", help="With --rootfs: NAME=VALUE that an image would set."),
+    ] = None,
     plan: Annotated[str | None, typer.Option("--plan", help="Plan it was built from.")] = None,
     lock: Annotated[str | None, typer.Option("--lock", help="Lock to compare it with.")] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML.")] = None,
@@ -127,7 +135,10 @@ def command(
         access=access,
         faults=faults,
     )
-    found, subject, ours = _image(image, engine, space, net.net())
+    if rootfs or env:
+        found, subject, ours = _folder(rootfs, env or [], image or engine)
+    else:
+        found, subject, ours = _image(image, engine, space, net.net())
     show.note(f"engine    {found.why}")
     machine = this_machine()
     reports.refuse_other(old, machine)
@@ -223,6 +234,27 @@ def _image(
         pinned = f"{repository(name)}@{subject.manifest}"
         raise InputError(what, fix=f"say which one you mean: envbuild certify {pinned}")
     return found, subject, ours
+
+
+def _folder(rootfs: str | None, env: list[str], other: str | None) -> "tuple[Found, Image, bool]":
+    """A root filesystem in an image's place, on podman."""
+    from envbuild.engines.find import Found
+    from envbuild.engines.rootfs import RootfsEngine
+    from envbuild.values.codec import Pairs
+
+    named = [text.partition("=") for text in env]
+    if rootfs is None or other or not all(name and equals for name, equals, _ in named):
+        what = "--rootfs FOLDER stands for an image and is run by podman, with --env NAME=VALUE"
+        raise InputError(what, fix="envbuild certify --rootfs /srv/system --env PATH=/usr/bin:/bin")
+    engine = RootfsEngine(Pairs(tuple((name, value) for name, _, value in named)))
+    facts = engine.probe()
+    if not facts.answers:
+        what = "podman does not answer"
+        raise MachineError(
+            what, why=facts.says, fix="a root filesystem is run by podman: install it"
+        )
+    image = engine.inspect(rootfs)
+    return Found(engine, facts, f"podman {facts.version} (a root filesystem)"), image, False
 
 
 def _plan(path: str | None, space: "Workspace | None") -> "Plan | None":

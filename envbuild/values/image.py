@@ -42,7 +42,7 @@ class Image(Value):
 
     Attributes:
         ref: the reference it runs under.
-        config: digest of the image config, always known.
+        config: digest of the image config; empty for a root filesystem, which has none.
         manifest: digest of the platform manifest, None until pushed or pulled.
         platform: ``linux/amd64``.
         diff_ids: digests of the uncompressed layers, bottom first.
