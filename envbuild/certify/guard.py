@@ -57,12 +57,12 @@ def held(
     ends = time.monotonic() + wait
     with contextlib.ExitStack() as locks:
         for gpu in gpus if os.name == "posix" else ():
-            path = (folder or _place()) / f"envbuild-{_plain(gpu)}.lock"
+            path = (folder or place()) / f"envbuild-{_plain(gpu)}.lock"
             locks.callback(os.close, _lock(path, gpu, ends, say))
         yield
 
 
-def _place() -> Path:
+def place() -> Path:
     """The first folder that all can write, and where nobody removes what is another's."""
     for path in (Path("/run/lock"), Path("/tmp")):  # noqa: S108 (nothing in it is trusted)
         with contextlib.suppress(OSError):

@@ -14,8 +14,8 @@ from tests.certify.tool_samples import HOLDS, recorded, watched
 REFUSED = (
     "==PROF== Connected to process 7 (/s/probe)\n"
     "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU "
-    "Performance Counters on the target device 0. For instructions on enabling permissions and to get more "
-    "information see https://developer.nvidia.com/ERR_NVGPUCTRPERM\n"
+    "Performance Counters on the target device 0. For instructions on enabling permissions and to "
+    "get more information see https://developer.nvidia.com/ERR_NVGPUCTRPERM\n"
 )
 MODPROBE = "NVreg_RestrictProfilingToAdminUsers"
 
@@ -94,7 +94,7 @@ def test_samples_that_this_ncu_cannot_take_are_nobodys_fault() -> None:
         ("linux", "Could not trace the inferior process.", "ptrace_scope"),
         (
             "wsl2",
-            "the registry key SOFTWARE\\NVIDIA Corporation\\GPUDebugger\\EnableInterface is required",
+            "registry key SOFTWARE\\NVIDIA Corporation\\GPUDebugger\\EnableInterface is required",
             "EnableInterface = 1 (DWORD)",
         ),
         ("linux", "fatal: CUDBG_ERROR_INITIALIZATION_FAILURE(0x14)", "no debugger here"),
