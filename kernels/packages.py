@@ -3,6 +3,7 @@
 Standard library only, Python 3.8 and later: it runs with whatever interpreter the image has.
 """
 
+import glob
 import json
 import os
 import runpy
@@ -20,6 +21,16 @@ def torch_build():
     return {"version": str(found.get("__version__")), "cuda": found.get("cuda")}
 
 
+def cublas():
+    """The folder of the cuBLAS that a framework's wheels bring; its loader need not know it."""
+    spec = util.find_spec("nvidia")
+    for place in (spec.submodule_search_locations if spec else None) or ():
+        for folder in sorted(glob.glob(os.path.join(glob.escape(place), "*", "lib"))):
+            if glob.glob(os.path.join(glob.escape(folder), "libcublas.so.*")):
+                return folder
+    return None
+
+
 def main():
     packages = {}
     for found in metadata.distributions():
@@ -31,7 +42,7 @@ def main():
     except Exception as e:  # a broken torch is a finding, not a crash
         torch, error = None, "%s: %s" % (type(e).__name__, e)
     answer = {"python": sys.version.split()[0], "packages": packages, "torch": torch}
-    print(json.dumps({**answer, "error": error}))
+    print(json.dumps({**answer, "error": error, "cublas": cublas()}))
 
 
 main()

@@ -157,12 +157,14 @@ TENSOR = (
     ("f64", "", 256),
     ("s8", "", 8192),
 )
+# Types that mma.sync drives to the full there, whatever it does with the others.
+_TENSOR_SHARE = {"f64": 0.98, "f8": 0.92}
 
 
 def tensor(d: Device) -> list[dict[str, object]]:
     lines = []
     for dtype, _, rate in TENSOR:
-        work = 5000 * d.mhz * d.sms * rate * (0.98 if dtype == "f64" else d.tensor)
+        work = 5000 * d.mhz * d.sms * rate * _TENSOR_SHARE.get(dtype, d.tensor)
         lines += [
             _samples(d, f"tensor.{dtype}", work, 5000),
             _data(f"tensor.{dtype}"),
@@ -188,6 +190,8 @@ def cublas(d: Device) -> list[dict[str, object]]:
             _data(f"{name}.perturbed", 3, 3 * n),
             _samples(d, f"{name}.twice", 2.0 * n**3, 2 * us, 7),
         ]
+        if dtype in {"bf16", "f16"}:
+            lines.append(_samples(d, f"{name}.pedantic", 2.0 * n**3, 20 * us, 7))
         if dtype == "tf32":
             lines.append(_data(f"{name}.narrow", 2 * n, 3 * n))
     return lines

@@ -1,13 +1,25 @@
 """Suite `fast`: what this device reaches, as a share of what it can reach.
 
 Core: clock, fma-f32, fma-f64, dram-read, dram-triad. All of it is the machine's, but what the
-image's own compiler makes (codegen), which is paired with the prebuilt code on the same GPU.
+image's own compiler makes (codegen), which is paired with the prebuilt code on the same GPU, and
+its cuBLAS.
 """
 
 from envbuild.certify import facts
 from envbuild.certify.seen import Seen
 from envbuild.certify.steps import Bench, Work
-from envbuild.certify.suites.fast import clock, codegen, copies, dram, fma, l2, latency, work
+from envbuild.certify.suites.fast import (
+    clock,
+    codegen,
+    copies,
+    cublas,
+    dram,
+    fma,
+    l2,
+    latency,
+    tensor,
+    work,
+)
 from envbuild.values.certificate import Check
 
 
@@ -24,6 +36,8 @@ def judge(seen: Seen) -> tuple[Check, ...]:
         latency.graph(seen),
         codegen.check(seen, "fma"),
         codegen.check(seen, "triad"),
+        *tensor.checks(seen),
+        *cublas.checks(seen),
     )
 
 

@@ -29,6 +29,8 @@ class Floor(NamedTuple):
 
 _DRAM = ("dram.read", "dram.write", "dram.copy", "dram.triad")
 _FMA = ("fma.f32", "fma.f64")
+_TENSOR = tuple(f"tensor.{name}" for name in ("f16", "bf16", "tf32", "f8", "f64", "s8"))
+_CUBLAS = tuple(f"cublas.{name}" for name in ("f16", "bf16", "tf32", "f32", "f64", "f8"))
 _H200 = "one H200, 2026-12"
 
 FLOORS = (
@@ -41,6 +43,13 @@ FLOORS = (
     # 192 lanes need two instructions a clock of each scheduler, which plain code rarely gives.
     Floor(("fma.f32",), 0.55, "Kepler: issue of pairs, not measured here", cc="3."),
     Floor(_FMA, 0.90, "cycle space, one H200: 0.981 and 1.0005"),
+    Floor(("tensor.f64", "tensor.f8"), 0.80, f"{_H200}: 0.92 (f8) by mma.sync", cc="9.0"),
+    # All of the others is only reached by instructions of warp groups there.
+    Floor(_TENSOR, 0.60, f"{_H200}: 0.657 by mma.sync", cc="9.0"),
+    Floor(_TENSOR, 0.80, "mma.sync is the only way to them; not measured here"),
+    Floor(("cublas.f32",), 0.70, f"{_H200}: 0.766"),
+    Floor(_CUBLAS, 0.85, f"{_H200}: 0.92 to 0.96", cc="9.0"),
+    Floor(_CUBLAS, 0.70, "one H200 reaches 0.92; other devices not measured here"),
     Floor(_DRAM, 0.70, "a cloud A100 40 GB: 0.74", memory="hbm"),
     Floor(_DRAM, 0.70, "a T4: 0.75; inline ECC costs more", memory="gddr"),
 )

@@ -7,7 +7,7 @@ from envbuild.certify.suites.fast.codegen import COMPILE
 from envbuild.certify.terms import covers
 
 # Each in a process of its own: what one breaks, the others do not meet.
-PARTS = ("compute", "memory", "copies", "latency")
+PARTS = ("compute", "memory", "copies", "latency", "tensor", "cublas")
 _FILE = "fast.image"
 # Code compiled at load time would be the driver's work, not the image's.
 _NO_JIT = ("CUDA_DISABLE_PTX_JIT=1",)
@@ -35,6 +35,8 @@ def running(bench: Bench, seen: Seen, *, own: bool) -> tuple[Step, ...]:
     gpu = seen.choice.gpu
     if gpu and gpu.uuid and gpu.uuid.startswith("GPU-"):
         argv += ["--uuid", gpu.uuid]
+    if folder := facts.packages(seen.step("packages")).cublas:
+        argv += ["--library", folder]
     probe = bench.probe("probe")
     return tuple(
         Step(f"fast.{part}", (probe, "fast", part, *argv), _NO_JIT, _SECONDS) for part in PARTS
