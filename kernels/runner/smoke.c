@@ -84,8 +84,9 @@ static int exercise(void *image, const char *kernel, float *host, unsigned n,
     if (CHECK(fill, (p[2], POISON, n)) || CHECK(synchronize, ()) ||
         compare("skipped", p[2], host, n))
         return 1;
-    /* More threads a block than any device takes: an error is the right answer. */
-    int bad = add(function, p[0], p[1], p[2], n, 4096);
+    /* More threads a block than any device takes: an error is the right answer, and is counted as
+     * every other one would be. */
+    int bad = checked("bad-launch", add(function, p[0], p[1], p[2], n, 4096));
     event("bad-launch");
     whole("answer", bad);
     close_event();

@@ -28,6 +28,7 @@ class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dram: float = 0.0
     dram_gbs: float = 0.0
     tensor: float = 0.95
+    tensor_of: dict[str, float] = msgspec.field(default_factory=dict)
     integrated: bool = False
     mig: bool = False
     ecc: int = 0

@@ -153,7 +153,8 @@ def _tensor_rate(bench: Bench, dtype: str) -> float:
 def _tensor(bench: Bench) -> None:
     for dtype in ("f16", "bf16", "tf32", "s8", "f64", "f8"):
         if rate := _tensor_rate(bench, dtype):
-            rate *= bench.device.tensor * bench.trouble.tensor
+            share = bench.device.tensor_of.get(dtype, bench.device.tensor)
+            rate *= share * bench.trouble.tensor
             _throughput(bench, f"tensor.{dtype}", rate, bench.device.sms)
 
 

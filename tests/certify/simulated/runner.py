@@ -108,7 +108,10 @@ def _smoke(call: Call) -> Answer:
         said.say("changed", compared=count, wrong=changed, first=count // 2)
         skipped = 0 if "skipped launch" in green else count
         said.say("skipped", compared=count, wrong=skipped, first=0)
-        said.say("bad-launch", answer=0 if "bad launch" in green else 1)
+        taken = "bad launch" in green
+        if not taken:
+            said.say("failed", call="bad-launch", says="CUDA_ERROR_INVALID_VALUE", code=1)
+        said.say("bad-launch", answer=0 if taken else 1)
     said.say("end", nonce=nonce, calls=35, bad=bad)
     return Answer(said.text)
 
