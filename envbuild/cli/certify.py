@@ -85,6 +85,10 @@ def command(
         Path | None,
         typer.Option("--image-facts", help="With --observed: what the image is, instead."),
     ] = None,
+    calibrate: Annotated[
+        Path | None,
+        typer.Option("--calibrate", help="Write rates that no row knows, as measured, for review."),
+    ] = None,
     device: Annotated[str | None, typer.Option("--device", help="GPU to use, by uuid.")] = None,
     faults: Annotated[
         bool,
@@ -123,13 +127,17 @@ def command(
         )
         if out:
             files.write(out, dump(certificate))
+        if calibrate:
+            _calibrate(certificate, calibrate)
         return reports.show_all(certificate, None, wanted, old)
     space = Workspace()
     target = out or space.path("certificate.json")
-    _can_write(path for path in (target, record, *wanted.files) if path)
+    _can_write(path for path in (target, record, calibrate, *wanted.files) if path)
+    suites = _words(require) or ("smoke",)
+    measured = ("fast",) if calibrate and "fast" not in suites else ()
     policy = run.Policy(
-        require=_words(require) or ("smoke",),
-        also=_words(also),
+        require=suites,
+        also=tuple(dict.fromkeys((*_words(also), *measured))),
         cc=_ccs(cc),
         device=device,
         access=access,
@@ -156,7 +164,22 @@ def command(
         files.write(target, dump(certificate))
     if record:
         files.write(record, dump(seen))
+    if calibrate:
+        _calibrate(certificate, calibrate)
     return reports.show_all(certificate, target, wanted, old)
+
+
+def _calibrate(certificate: "Certificate", path: Path) -> None:
+    """Write the rates that were measured and no row knows."""
+    from envbuild.certify.calibrate import overlay
+    from envbuild.io import files
+
+    text = overlay(certificate)
+    if text is None:
+        show.note(f"calibrate every rate that was measured is known: {path} is not written")
+        return
+    files.write(path, text.encode())
+    show.note(f"calibrate {path}: review it, then name its folder in ENVBUILD_MATRICES")
 
 
 def _replayed(
