@@ -29,18 +29,28 @@ RATE(bf16, float, "f", MMA("m16n8k16.row.col.f32.bf16.bf16.f32"))
 RATE(tf32, float, "f", MMA("m16n8k8.row.col.f32.tf32.tf32.f32"))
 #endif
 
-/* Others take this instruction, and make hundreds of it. */
+/* Others take this instruction, too, and make hundreds of it. */
 #if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900
+/* 16 x 8 elements and 16 deep, by one instruction or by eight. */
+#if __CUDA_ARCH__ == 900
+#define MMA_F64 \
+    ACCUMULATE("m16n8k16.row.col.f64.f64.f64.f64", "%0,%1,%2,%3", "%4,%4,%4,%4,%4,%4,%4,%4", \
+               "%4,%4,%4,%4")
+#else
+#define QUARTERS(c) FOUR(ACCUMULATE("m8n8k4.row.col.f64.f64.f64.f64", c, "%4", "%4"))
+#define FOUR(x) x x x x
+#define MMA_F64 QUARTERS("%0,%1") QUARTERS("%2,%3")
+#endif
 PROBE void NAMED(rate_f64)(double *sums, unsigned rounds, double one)
 {
-    double c[CHAINS][2], all = 0;
-    EACH(i, CHAINS) EACH(j, 2) c[i][j] = 0;
+    double c[CHAINS][4], all = 0;
+    EACH(i, CHAINS) EACH(j, 4) c[i][j] = 0;
     SHORT for (unsigned r = 0; r < rounds; r++)
         EACH(s, STEPS) EACH(i, CHAINS)
-            asm volatile(ACCUMULATE("m8n8k4.row.col.f64.f64.f64.f64", "%0,%1", "%2", "%2")
-                         : "+d"(c[i][0]), "+d"(c[i][1])
+            asm volatile(MMA_F64
+                         : "+d"(c[i][0]), "+d"(c[i][1]), "+d"(c[i][2]), "+d"(c[i][3])
                          : "d"(one));
-    EACH(i, CHAINS) EACH(j, 2) all += c[i][j];
+    EACH(i, CHAINS) EACH(j, 4) all += c[i][j];
     sums[blockIdx.x * blockDim.x + threadIdx.x] = all;
 }
 #endif

@@ -38,6 +38,11 @@ static const struct type {
 
 static struct blas blas;
 
+static int by_lt(const struct type *type)
+{
+    return type->in_type == REAL_E4M3;
+}
+
 struct gemm {
     struct bench *bench;
     const struct type *type;
@@ -65,7 +70,7 @@ static int answered(const char *name, int code)
     close_event();
     return code;
 }
-#define BLAS(field, arguments) answered(#field, blas.field ? blas.field arguments : NOT_THERE)
+#define BLAS(field, arguments) answered(#field, blas.field arguments)
 
 /* ---- the library --------------------------------------------------------------------------- */
 
@@ -84,34 +89,39 @@ static void *open_library(const char *folder, int *major)
     return NULL;
 }
 
-/* Says which library answers; NULL = the image has none. */
-static void *open_blas(const char *folder)
+/* Says which library answers; nonzero = the image has none. */
+static int open_blas(const char *folder)
 {
-    int major = 0;
+    int major = 0, lt_whole = 1;
     char path[PATH_MAX] = "", name[32];
-    void *library = open_library(folder, &major);
-    event("library");
-    if (library)
-        loaded_path(library, path, sizeof path);
-    text("path", path);
+    const char *missing = NULL;
+    void *library = open_library(folder, &major), *lt = NULL;
     if (library) {
+        loaded_path(library, path, sizeof path);
         snprintf(name, sizeof name, "libcublasLt.so.%d", major);
-        void *lt = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+        lt = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
 #define LOOK_UP(field, symbol, parameters) \
-    blas.field = (int (*) parameters)dlsym(library, #symbol);
+    if (!(blas.field = (int (*) parameters)dlsym(library, #symbol))) \
+        missing = #symbol;
         BLAS_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
 #define LOOK_UP(field, symbol, parameters) \
-    blas.field = lt ? (int (*) parameters)dlsym(lt, #symbol) : NULL;
+    if (!lt || !(blas.field = (int (*) parameters)dlsym(lt, #symbol))) \
+        lt_whole = 0;
         LT_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
     }
+    event("library");
+    text("path", path);
+    text("missing", missing ? missing : "");
     close_event();
-    return library;
+    blas.has_lt = lt_whole;
+    return !library || missing;
 }
 
 /* ---- one product --------------------------------------------------------------------------- */
 
+/* Queues it; what cuBLAS answers. */
 static int once(struct gemm *p)
 {
     const struct type *t = p->type;
@@ -120,42 +130,67 @@ static int once(struct gemm *p)
     int wide = p->compute == COMPUTE_F64;
     void *alpha = wide ? (void *)&one64 : &one, *beta = wide ? (void *)&zero64 : &zero;
     if (p->what)
-        return BLAS(lt_multiply, (p->handle, p->what, alpha, at(p->a), p->a_layout, at(p->b),
+        return blas.lt_multiply(p->handle, p->what, alpha, at(p->a), p->a_layout, at(p->b),
                                   p->b_layout, beta, at(p->c), p->c_layout, at(p->c), p->c_layout,
                                   &p->chosen.algorithm, at(p->workspace), WORKSPACE,
-                                  p->bench->stream));
-    return BLAS(gemm, (p->handle, TRANSPOSE, NO_TRANSPOSE, p->n, p->n, p->n, alpha, at(p->a),
-                       t->in_type, p->n, at(p->b), t->in_type, p->n, beta, at(p->c), t->out_type,
-                       p->n, p->compute, ANY_ALGORITHM));
+                                  p->bench->stream);
+    return blas.gemm(p->handle, TRANSPOSE, NO_TRANSPOSE, p->n, p->n, p->n, alpha, at(p->a),
+                     t->in_type, p->n, at(p->b), t->in_type, p->n, beta, at(p->c), t->out_type,
+                     p->n, p->compute, ANY_ALGORITHM);
 }
 
 static int run(struct work *work)
 {
     struct gemm *p = work->state;
     for (unsigned i = 0; i < work->rounds * (unsigned)p->times; i++) {
-        if (once(p))
+        if (answered("multiply", once(p)))
             return 1;
     }
     return 0;
 }
 
-/* f8 only comes by cuBLASLt: a description of the product, and its best algorithm. */
+/* f8 only comes by cuBLASLt: a description of the product, and its best algorithm; its answer. */
 static int describe(struct gemm *p)
 {
     void *preference;
-    int transpose = TRANSPOSE, found = 0;
+    int transpose = TRANSPOSE, found = 0, code;
     size_t most = WORKSPACE;
     uint64_t n = (uint64_t)p->n;
-    return BLAS(lt_operation, (&p->what, COMPUTE_F32, REAL_F32)) ||
-           BLAS(lt_operation_set, (p->what, LT_TRANSPOSE_A, &transpose, sizeof transpose)) ||
-           BLAS(lt_layout, (&p->a_layout, p->type->in_type, n, n, p->n)) ||
-           BLAS(lt_layout, (&p->b_layout, p->type->in_type, n, n, p->n)) ||
-           BLAS(lt_layout, (&p->c_layout, p->type->out_type, n, n, p->n)) ||
-           BLAS(lt_preference, (&preference)) ||
-           BLAS(lt_preference_set, (preference, LT_MOST_WORKSPACE, &most, sizeof most)) ||
-           BLAS(lt_heuristic, (p->handle, p->what, p->a_layout, p->b_layout, p->c_layout,
-                               p->c_layout, preference, 1, &p->chosen, &found)) ||
-           answered("lt_heuristic", found < 1);
+    if ((code = blas.lt_operation(&p->what, COMPUTE_F32, REAL_F32)) ||
+        (code = blas.lt_operation_set(p->what, LT_TRANSPOSE_A, &transpose, sizeof transpose)) ||
+        (code = blas.lt_layout(&p->a_layout, p->type->in_type, n, n, p->n)) ||
+        (code = blas.lt_layout(&p->b_layout, p->type->in_type, n, n, p->n)) ||
+        (code = blas.lt_layout(&p->c_layout, p->type->out_type, n, n, p->n)) ||
+        (code = blas.lt_preference(&preference)) ||
+        (code = blas.lt_preference_set(preference, LT_MOST_WORKSPACE, &most, sizeof most)) ||
+        (code = blas.lt_heuristic(p->handle, p->what, p->a_layout, p->b_layout, p->c_layout,
+                                  p->c_layout, preference, 1, &p->chosen, &found)))
+        return code;
+    return found < 1 ? NOT_SUPPORTED : 0;
+}
+
+/* Makes ready for products of this size; what cuBLAS answers. */
+static int prepare(struct gemm *p, int n)
+{
+    p->n = n;
+    return by_lt(p->type) ? describe(p) : 0;
+}
+
+/* Does this library do this type on this device at all? The smallest product says so. */
+static int refused(struct gemm *p)
+{
+    int code = prepare(p, SMALLEST);
+    if (!code)
+        code = once(p);
+    if (code != INVALID_VALUE && code != ARCH_MISMATCH && code != NOT_SUPPORTED)
+        return 0;
+    char name[32];
+    snprintf(name, sizeof name, "cublas.%s", p->type->name);
+    event("refused");
+    text("name", name);
+    whole("code", code);
+    close_event();
+    return 1;
 }
 
 /* ---- is it right? -------------------------------------------------------------------------- */
@@ -250,12 +285,12 @@ static int perturb(struct gemm *p)
 static int choose_size(struct gemm *p, int most)
 {
     struct sample s;
-    for (p->n = SMALLEST;; p->n *= 2) {
+    for (int n = SMALLEST;; n *= 2) {
         struct work work = {"", run, 1, 1, p};
-        if ((p->type->in_type == REAL_E4M3 && describe(p)) || sample(p->bench, &work, &s) ||
+        if (answered("prepare", prepare(p, n)) || sample(p->bench, &work, &s) ||
             sample(p->bench, &work, &s))
             return 1;
-        if (p->n * 2 > most || 8 * s.us > LONGEST_MS * 1e3)
+        if (n * 2 > most || 8 * s.us > LONGEST_MS * 1e3)
             return 0;
     }
 }
@@ -283,7 +318,7 @@ static int measured(struct gemm *p)
         compare(p, name, error_of(t, p->n)))
         return 1;
     if (p->compute == FAST_TF32) {
-        /* Held to what f32 gives it must fail; and without tensor cores it is slower. */
+        /* Held to what f32 gives it must fail. */
         snprintf(other, sizeof other, "%s.narrow", name);
         if (compare(p, other, error_of(t + 1, p->n)))
             return 1;
@@ -294,8 +329,10 @@ static int measured(struct gemm *p)
     p->times = 2;
     int bad = figures(p, &work, "twice");
     p->times = 1;
-    if (!bad && p->compute != COMPUTE_F64 && !p->what) {
+    if (!bad && t->in_bytes == 2) {
+        /* Without tensor cores. */
         p->compute = PEDANTIC_F32;
+        work.rounds = 1;
         bad = figures(p, &work, "pedantic");
     }
     return bad;
@@ -318,7 +355,7 @@ static int one_type(struct gemm *p)
     int bad = CHECK(allocate, (&p->a, elements * (size_t)t->in_bytes)) ||
               CHECK(allocate, (&p->b, elements * (size_t)t->in_bytes)) ||
               CHECK(allocate, (&p->c, elements * (size_t)t->out_bytes)) ||
-              choose_size(p, most) || measured(p);
+              (!refused(p) && (choose_size(p, most) || measured(p)));
     device_pointer *all[] = {&p->a, &p->b, &p->c};
     for (int i = 0; i < 3; i++) {
         if (*all[i] && CHECK(release, (*all[i])))
@@ -334,7 +371,7 @@ int cublas(struct bench *b, const struct codes *codes)
     void *blas_handle = NULL, *lt = NULL;
     int version = 0, cc = b->device->major * 10 + b->device->minor;
     size_t vectors = (size_t)LARGEST * VECTORS * sizeof(double);
-    if (!open_blas(codes->library))
+    if (open_blas(codes->library))
         return 0;
     srand((unsigned)(seconds() * 1e6));
     if (!(p.module = prebuilt(codes, "freivalds")) || BLAS(create, (&blas_handle)) ||
@@ -348,10 +385,9 @@ int cublas(struct bench *b, const struct codes *codes)
     int bad = 0;
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES && !bad; i++) {
         p.type = &TYPES[i];
-        int by_lt = p.type->in_type == REAL_E4M3;
-        if (by_lt && (cc < 89 || !blas.lt_create || (!lt && blas.lt_create(&lt))))
+        if (by_lt(p.type) && (cc < 89 || !blas.has_lt || (!lt && BLAS(lt_create, (&lt)))))
             continue;
-        p.handle = by_lt ? lt : blas_handle;
+        p.handle = by_lt(p.type) ? lt : blas_handle;
         bad = one_type(&p);
     }
     if (lt)

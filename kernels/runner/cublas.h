@@ -10,6 +10,7 @@ enum { NO_TRANSPOSE = 0, TRANSPOSE = 1 };
 enum { REAL_F32 = 0, REAL_F64 = 1, REAL_F16 = 2, REAL_BF16 = 14, REAL_E4M3 = 28 };
 enum { COMPUTE_F32 = 68, PEDANTIC_F32 = 69, COMPUTE_F64 = 70, FAST_TF32 = 77 };
 enum { ANY_ALGORITHM = -1 };
+enum { INVALID_VALUE = 7, ARCH_MISMATCH = 8, NOT_SUPPORTED = 15 }; /* of cublasStatus_t */
 enum { LT_TRANSPOSE_A = 3, LT_TRANSPOSE_B = 4, LT_MOST_WORKSPACE = 1 };
 
 struct lt_algorithm {
@@ -57,6 +58,7 @@ struct lt_heuristic {
 struct blas {
     BLAS_FUNCTIONS(FIELD)
     LT_FUNCTIONS(FIELD)
+    int has_lt; /* all of cuBLASLt is there */
 };
 #undef FIELD
 

@@ -4,21 +4,21 @@
 
 #include "fast.h"
 
-enum { THREADS = 512, WARP = 32, CHAINS = 8, STEPS = 16 };
+enum { THREADS = 512, WARP = 32, CHAINS = 8, STEPS = 16, ELEMENTS = 16 * 8 };
 
-/* A type as rates.cu has it: a register full of ones (f64: none, it takes a double), operations of
- * an instruction, what a step adds to each of a thread's sums, and how many steps keep them exact. */
+/* A type as rates.cu has it: a register full of ones (f64: none, it takes a double), how deep a step
+ * is, which it adds to each of a thread's sums, and how many steps keep these exact. */
 static const struct type {
     const char *name, *file;
-    unsigned ones, operations, depth, sums, most;
+    unsigned ones, depth, most;
 } TYPES[] = {
-    {"f16", "rates", 0x3c003c00, 4096, 16, 4 * CHAINS, 1 << 19},
-    {"bf16", "rates", 0x3f803f80, 4096, 16, 4 * CHAINS, 1 << 19},
-    {"tf32", "rates", 0x3f800000, 2048, 8, 4 * CHAINS, 1 << 20},
-    {"s8", "rates", 0x01010101, 8192, 32, 4 * CHAINS, 1 << 22},
-    {"f64", "rates", 0, 512, 4, 2 * CHAINS, 1 << 22},
+    {"f16", "rates", 0x3c003c00, 16, 1 << 19},
+    {"bf16", "rates", 0x3f803f80, 16, 1 << 19},
+    {"tf32", "rates", 0x3f800000, 8, 1 << 20},
+    {"s8", "rates", 0x01010101, 32, 1 << 22},
+    {"f64", "rates", 0, 16, 1 << 22},
     /* Sums of 8.9 keep 14 bits. */
-    {"f8", "rates8", 0x38383838, 8192, 32, 4 * CHAINS, 1 << 13},
+    {"f8", "rates8", 0x38383838, 32, 1 << 13},
 };
 
 struct rate {
@@ -41,14 +41,16 @@ static int run(struct work *work)
 static struct work work_of(struct rate *r, const char *name, unsigned rounds)
 {
     double warps = (double)r->threads / WARP * r->blocks;
-    return (struct work){name, run, rounds, warps * r->type->operations * CHAINS * STEPS, r};
+    double operations = 2.0 * ELEMENTS * r->type->depth * CHAINS * STEPS;
+    return (struct work){name, run, rounds, warps * operations, r};
 }
 
 /* The total of every thread says how many steps there were; `more` asks for that many too many. */
 static int check(struct rate *r, const char *name, const struct work *work, int more)
 {
     size_t n = (size_t)r->blocks * r->threads, wrong = 0;
-    double want = ((double)work->rounds * STEPS + more) * r->type->depth * r->type->sums;
+    double sums = CHAINS * ELEMENTS / WARP;
+    double want = ((double)work->rounds * STEPS + more) * r->type->depth * sums;
     double *totals = malloc(n * sizeof *totals);
     if (!totals || CHECK(to_host, (totals, r->totals, n * sizeof *totals))) {
         free(totals);
