@@ -1,6 +1,7 @@
 /* DRAM at its widest, the L2 cache, and a dependent chase; every word that is read is checked.
  *
- * Array a has word i = 7 - 2 i, b has i, and so triad, a + 3 b, gives i + 7; copy gives i.
+ * Three arrays lie behind one another in one piece. Written and read as a whole, word i is i.
+ * Else a has word i = 7 - 2 i, b has i, and so triad, c = a + 3 b, gives i + 7; copy, c = b, gives i.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -16,8 +17,8 @@ enum { A, B, C };
 struct memory {
     struct bench *bench;
     void *write, *copy, *triad, *read, *reread, *chase;
-    device_pointer array[3], wrong, ends;
-    unsigned quads, turn; /* of an array; which array is next */
+    device_pointer array[3], wrong, ends; /* the first array is where the piece begins */
+    unsigned quads;                       /* of an array */
 };
 
 /* One of the kernels at work, over a part of the arrays. */
@@ -26,12 +27,6 @@ struct task {
     void *kernel;
     unsigned blocks, threads, count;
 };
-
-static device_pointer next(struct memory *m, int first, int last)
-{
-    unsigned n = (unsigned)(last - first + 1);
-    return m->array[first + (int)(m->turn++ % n)];
-}
 
 static int go(const struct task *t, void **arguments)
 {
@@ -44,19 +39,18 @@ static int write_to(const struct task *t, device_pointer to, unsigned slope, uns
     return go(t, arguments);
 }
 
-/* All three in turn, so that nothing of the next is left in the cache. */
+/* From end to end, so that nothing of what comes first is left in the cache. */
 static int run_write(struct work *work)
 {
     struct task *t = work->state;
-    return write_to(t, next(t->m, A, C), 1, 1);
+    return write_to(t, t->m->array[A], 1, 0);
 }
 
 static int run_read(struct work *work)
 {
     struct task *t = work->state;
-    device_pointer from = next(t->m, B, C);
     unsigned offset = 0;
-    void *arguments[] = {&from, &offset, &t->m->wrong};
+    void *arguments[] = {&t->m->array[A], &offset, &t->m->wrong};
     return go(t, arguments);
 }
 
@@ -78,14 +72,14 @@ static int run_reread(struct work *work)
 {
     struct task *t = work->state;
     unsigned offset = 0;
-    void *arguments[] = {&t->m->array[B], &t->count, &work->rounds, &offset, &t->m->wrong};
+    void *arguments[] = {&t->m->array[A], &t->count, &work->rounds, &offset, &t->m->wrong};
     return go(t, arguments);
 }
 
 static int run_chase(struct work *work)
 {
     struct task *t = work->state;
-    void *arguments[] = {&t->m->array[B], &t->count, &work->rounds, &t->m->ends};
+    void *arguments[] = {&t->m->array[A], &t->count, &work->rounds, &t->m->ends};
     return go(t, arguments);
 }
 
@@ -97,9 +91,10 @@ static unsigned power_of_two(unsigned long long most)
     return p;
 }
 
-static struct task whole_of(struct memory *m, void *kernel)
+/* A quad a thread, over so many arrays. */
+static struct task over(struct memory *m, void *kernel, unsigned arrays)
 {
-    return (struct task){m, kernel, m->quads / BLOCK, BLOCK, 0};
+    return (struct task){m, kernel, arrays * (m->quads / BLOCK), BLOCK, 0};
 }
 
 /* 64 times the L2 cache or a sixteenth of the memory, in three arrays of a quarter of what is free. */
@@ -121,12 +116,12 @@ static int make_room(struct memory *m)
     whole("bytes", (long long)bytes);
     close_event();
     m->quads = (unsigned)(bytes / QUAD);
-    for (int i = A; i <= C && bytes; i++) {
-        if (CHECK(allocate, (&m->array[i], bytes)))
-            return 1;
-    }
-    return !bytes || CHECK(allocate, (&m->wrong, 4)) ||
-           CHECK(allocate, (&m->ends, (size_t)d->sms * BLOCK * 4));
+    if (!bytes || CHECK(allocate, (&m->array[A], 3 * bytes)) || CHECK(allocate, (&m->wrong, 4)) ||
+        CHECK(allocate, (&m->ends, (size_t)d->sms * BLOCK * 4)))
+        return 1;
+    m->array[B] = m->array[A] + bytes;
+    m->array[C] = m->array[B] + bytes;
+    return 0;
 }
 
 static int find_kernels(struct memory *m, void *module, const char *run)
@@ -142,15 +137,15 @@ static int find_kernels(struct memory *m, void *module, const char *run)
 /* Writes an array and waits for it. */
 static int put(struct memory *m, int which, unsigned slope, unsigned offset)
 {
-    struct task t = whole_of(m, m->write);
+    struct task t = over(m, m->write, 1);
     return write_to(&t, m->array[which], slope, offset) ||
            CHECK(stream_synchronize, (m->bench->stream));
 }
 
-/* Reads an array and says how many of its parts hold a word that is wrong. */
-static int check(struct memory *m, const char *name, int which, unsigned offset)
+/* Reads so many arrays and says how many of their parts hold a word that is wrong. */
+static int check(struct memory *m, const char *name, int which, unsigned arrays, unsigned offset)
 {
-    unsigned wrong = 0, parts = m->quads / BATCH;
+    unsigned wrong = 0, parts = arrays * (m->quads / BATCH);
     struct task t = {m, m->read, parts / BLOCK, BLOCK, 0};
     void *arguments[] = {&m->array[which], &offset, &m->wrong};
     if (CHECK(fill, (m->wrong, 0, 1)) || go(&t, arguments) ||
@@ -172,10 +167,10 @@ static int check_read(struct memory *m, const char *name, long long parts)
 
 static int writing(struct memory *m)
 {
-    struct task t = whole_of(m, m->write);
-    struct work work = {"dram.write", run_write, 1, (double)m->quads * QUAD, &t};
+    struct task t = over(m, m->write, 3);
+    struct work work = {"dram.write", run_write, 1, 3.0 * m->quads * QUAD, &t};
     return warm(m->bench, &work) || measure(m->bench, &work, MANY_SAMPLES, t.blocks) ||
-           check(m, "dram.write", A, 1) || check(m, "dram.write.other", A, 2);
+           check(m, "dram.write", A, 3, 0) || check(m, "dram.write.other", A, 3, 1);
 }
 
 /* The figure, its data, and the data again where half of the stores were left out. */
@@ -186,19 +181,18 @@ static int storing(struct memory *m, struct work *work, const char *halved, unsi
     part.blocks /= 2;
     half.state = &part;
     return put(m, C, 1, offset + 1) || measure(m->bench, work, MANY_SAMPLES, t->blocks) ||
-           check(m, work->name, C, offset) || put(m, C, 1, offset + 1) || half.run(&half) ||
-           check(m, halved, C, offset);
+           check(m, work->name, C, 1, offset) || put(m, C, 1, offset + 1) || half.run(&half) ||
+           check(m, halved, C, 1, offset);
 }
 
 static int reading(struct memory *m)
 {
-    unsigned parts = m->quads / BATCH, other = 0xffffffffu;
+    unsigned parts = 3 * (m->quads / BATCH), right = 4 * m->quads, other = ~right;
     struct task t = {m, m->read, parts / BLOCK, BLOCK, 0};
-    struct work work = {"dram.read", run_read, 1, (double)m->quads * QUAD, &t};
-    device_pointer middle = m->array[C] + (device_pointer)(m->quads / 2) * QUAD;
+    struct work work = {"dram.read", run_read, 1, 3.0 * m->quads * QUAD, &t};
     return CHECK(fill, (m->wrong, 0, 1)) || measure(m->bench, &work, MANY_SAMPLES, t.blocks) ||
-           check_read(m, work.name, parts) || CHECK(to_device, (middle, &other, 4)) ||
-           check(m, "dram.read.changed", C, 0);
+           check_read(m, work.name, parts) || CHECK(to_device, (m->array[B], &other, 4)) ||
+           check(m, "dram.read.changed", A, 3, 0) || CHECK(to_device, (m->array[B], &right, 4));
 }
 
 /* The same walk on the CPU: where each thread must have ended. */
@@ -226,7 +220,7 @@ static int check_chase(const struct task *t, const struct work *work)
 /* One warp an SM, one load of a thread at a time: latency, where the others show bandwidth. */
 static int chasing(struct memory *m)
 {
-    struct task t = {m, m->chase, (unsigned)m->bench->device->sms, 32, power_of_two(4ull * m->quads)};
+    struct task t = {m, m->chase, (unsigned)m->bench->device->sms, 32, power_of_two(12ull * m->quads)};
     struct work work = {"dram.chase", run_chase, 1, (double)t.blocks * t.threads * SECTOR, &t};
     return size(m->bench, &work, 5, 100000) || measure(m->bench, &work, FEW_SAMPLES, t.blocks) ||
            check_chase(&t, &work);
@@ -245,7 +239,7 @@ static int cache(struct memory *m)
         measure(m->bench, &near, MANY_SAMPLES, t.blocks) ||
         check_read(m, near.name, (long long)t.blocks * BLOCK))
         return l2 != 0;
-    t.count = power_of_two(m->quads);
+    t.count = power_of_two(3ull * m->quads);
     event("cache");
     whole("near_bytes", (long long)power_of_two(l2 / 4 / QUAD) * QUAD);
     whole("far_bytes", (long long)t.count * QUAD);
@@ -253,13 +247,13 @@ static int cache(struct memory *m)
     return size(m->bench, &far, 5, 1u << 20) || measure(m->bench, &far, FEW_SAMPLES, t.blocks);
 }
 
-/* The rate by footprint, from 256 KiB to a whole array: where the cache ends shows. */
+/* The rate by footprint, from 256 KiB to all there is: where the cache ends shows. */
 static int sweep(struct memory *m)
 {
     struct task t = {m, m->reread, 8 * (unsigned)m->bench->device->sms, BLOCK, 0};
     char name[64];
     struct work work = {name, run_reread, 1, (double)t.blocks * CHUNK, &t};
-    for (t.count = 16384; t.count <= m->quads; t.count *= 2) {
+    for (t.count = 16384; t.count <= 3ull * m->quads && t.count < 1u << 31; t.count *= 2) {
         snprintf(name, sizeof name, "l2.sweep.%llu", (unsigned long long)t.count * QUAD);
         if (size(m->bench, &work, 1, 1u << 20) || measure(m->bench, &work, FEW_SAMPLES, t.blocks))
             return 1;
@@ -271,7 +265,7 @@ static int sweep(struct memory *m)
 static int paired(struct memory *m, const struct codes *codes)
 {
     struct memory image = *m;
-    struct task t = whole_of(m, m->triad), i = t, part = t;
+    struct task t = over(m, m->triad, 1), i = t, part = t;
     if (find_kernels(&image, load_module(codes->image), codes->run))
         return 1;
     i.kernel = part.kernel = image.triad;
@@ -281,7 +275,7 @@ static int paired(struct memory *m, const struct codes *codes)
     theirs.state = &i;
     half.state = &part;
     if (put(m, C, 1, 8) || compare_pair(m->bench, &ours, &theirs, PAIRS) || put(m, C, 1, 8) ||
-        theirs.run(&theirs) || check(m, theirs.name, C, 7))
+        theirs.run(&theirs) || check(m, theirs.name, C, 1, 7))
         return 1;
     theirs.name = "codegen.triad.half";
     return compare_pair(m->bench, &half, &theirs, FEW_SAMPLES);
@@ -295,17 +289,18 @@ int memory(struct bench *b, const struct codes *codes)
     int bad = find_kernels(&m, prebuilt(codes, "memory"), "") || make_room(&m);
     if (!bad) {
         double bytes = (double)m.quads * QUAD;
-        struct task copying = whole_of(&m, m.copy), adding = whole_of(&m, m.triad);
+        struct task copying = over(&m, m.copy, 1), adding = over(&m, m.triad, 1);
+        struct task everything = over(&m, m.write, 3);
         struct work copy = {"dram.copy", run_copy, 1, 2 * bytes, &copying};
         struct work triad = {"dram.triad", run_triad, 1, 3 * bytes, &adding};
         bad = writing(&m) || put(&m, A, 0u - 2, 7) || put(&m, B, 1, 0) ||
               storing(&m, &triad, "dram.triad.halved", 7) ||
               (codes->image && paired(&m, codes)) ||
-              storing(&m, &copy, "dram.copy.halved", 0) || put(&m, C, 1, 0) || reading(&m) ||
+              storing(&m, &copy, "dram.copy.halved", 0) ||
+              write_to(&everything, m.array[A], 1, 0) || reading(&m) ||
               chasing(&m) || cache(&m) || sweep(&m);
     }
-    for (int i = A; i <= C; i++)
-        bad |= m.array[i] && CHECK(release, (m.array[i]));
+    bad |= m.array[A] && CHECK(release, (m.array[A]));
     bad |= m.wrong && CHECK(release, (m.wrong));
     bad |= m.ends && CHECK(release, (m.ends));
     return bad;

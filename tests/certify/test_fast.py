@@ -82,7 +82,7 @@ def test_figures_are_those_of_the_made_device(driver: Path, folder: Path) -> Non
     assert l2 is not None
     assert read.value == pytest.approx(64 * 0.92, rel=0.02)
     assert l2.value == pytest.approx(3 * 64, rel=0.02)
-    assert [point.size for point in l2.points] == [1 << n for n in range(18, 25)]
+    assert [point.size for point in l2.points] == [1 << n for n in range(18, 26)]
 
 
 @pytest.mark.parametrize(
