@@ -8,7 +8,13 @@ from envbuild.certify import run
 from envbuild.certify.suites.correct.formats import FORMATS
 from envbuild.matrix.load import load
 from envbuild.values.certificate import Certificate, Check
+from tests import toolkit
 from tests.certify import here
+
+ENV = {
+    "PATH": f"{toolkit.HOME}/bin:/usr/bin:/bin",
+    "LD_LIBRARY_PATH": f"{toolkit.HOME}/lib64",
+}
 
 
 @pytest.fixture(scope="module")
@@ -16,11 +22,18 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return here.fake_libcuda(tmp_path_factory.mktemp("driver"))
 
 
-def certify(driver: Path, fake: str = "", *, faults: bool = False) -> Certificate:
-    """A runtime image, which is given prebuilt code, on the made device of cc 9.0."""
+def certify(
+    driver: Path,
+    fake: str = "",
+    *,
+    faults: bool = False,
+    env: dict[str, str] | None = None,
+    stage: str = "runtime",
+) -> Certificate:
+    """An image, which as a runtime stage is given prebuilt code, on the made device of cc 9.0."""
     return run.certify(
-        here.HereEngine(driver, fake),
-        here.image(stage="runtime", cc="9.0", promise="90"),
+        here.HereEngine(driver, fake, env),
+        here.image(stage=stage, cc="9.0", promise="90"),
         host=here.HOST,
         matrices=load(),
         policy=run.Policy(require=("correct",), faults=faults),
@@ -101,3 +114,19 @@ class TestFaults:
         assert (check.verdict, check.blame) == ("fail", "machine")
         assert "a store to address 0 answers 0" in check.reason
         assert found.exit == 4
+
+
+@toolkit.needed
+class TestOwnCode:
+    """The image's own compiler at work: whose fault is it?"""
+
+    @pytest.mark.parametrize(
+        ("fake", "blame", "code"), [("", None, 0), ("off-image", "image", 6), ("off", "machine", 4)]
+    )
+    def test_blame(self, driver: Path, fake: str, blame: str | None, code: int) -> None:
+        found = certify(driver, fake, env=ENV, stage="devel")
+        assert found.exit == code
+        for name in ("plain-f32", "tensor-bf16", "tensor-e5m2"):
+            check = checks(found)[name]
+            assert (check.verdict, check.blame) == ("fail" if blame else "pass", blame)
+            assert check.inputs.get("code") == "image"

@@ -9,7 +9,6 @@ import pytest
 from envbuild.certify import probes, run
 from envbuild.certify.judge import judge
 from envbuild.certify.seen import Seen
-from envbuild.certify.suites.fast.work import PARTS
 from envbuild.matrix.load import load
 from envbuild.values.certificate import Certificate, Check
 from tests import toolkit
