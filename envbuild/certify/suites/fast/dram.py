@@ -4,8 +4,9 @@ from envbuild.certify import limits
 from envbuild.certify.limits import Memory
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.fast.answer import Line, Part, measured, part, unjudged
+from envbuild.certify.suites.fast.cycles import settled
 from envbuild.certify.suites.fast.floors import floor_of
-from envbuild.certify.verdicts import ruled, settle
+from envbuild.certify.verdicts import ruled
 from envbuild.values.certificate import Check, Control
 from envbuild.values.codec import Pairs, replace
 
@@ -67,7 +68,7 @@ def check(seen: Seen, kind: str) -> Check:
     if check.verdict in {"pass", "fail"} and room.bytes < _LEAST_L2 * attributes.l2_bytes:
         reason = f"arrays of {room.bytes >> 20} MiB, all that may be taken, fit into the cache"
         check = ruled(check, "inconclusive", reason, "machine")
-    return settle(check, *_controls(answer, line, kind))
+    return settled(check, 2, *_controls(answer, line, kind))
 
 
 def memory_of(seen: Seen, attributes: Line) -> Memory:
