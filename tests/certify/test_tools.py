@@ -158,9 +158,15 @@ def test_a_search_that_finds_the_name_everywhere_proves_nothing(control: str) ->
     assert exit_code(now) == 9
 
 
-def test_the_report_of_another_kernel_must_be_one() -> None:
-    now = watched(nsys_other_holds=Ran(step="", rc=0, out=NO_REPORT))
-    assert checks(now)["nsys"].verdict == "void"
+@pytest.mark.parametrize(
+    ("step", "tool"),
+    [("nsys_other_holds", "nsys"), ("ncu_other_read", "ncu"), ("cuda_gdb_nothing", "cuda-gdb")],
+)
+def test_a_control_that_did_not_run_proves_nothing(step: str, tool: str) -> None:
+    for ran in (Ran(step="", rc=1, out=""), Ran(step="", rc=0, out=NO_REPORT), None):
+        now = watched(**{step: ran})
+        assert checks(now)[tool].verdict == "inconclusive"
+        assert exit_code(now) == 8
 
 
 @pytest.mark.parametrize(

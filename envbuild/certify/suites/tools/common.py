@@ -1,5 +1,7 @@
 """What the checks of all tools share."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from envbuild.certify import facts
@@ -9,8 +11,8 @@ from envbuild.certify.seen import Seen
 from envbuild.certify.steps import Bench, Step
 from envbuild.certify.suites.common import unrun
 from envbuild.certify.texts import last_line
-from envbuild.certify.verdicts import ruled
-from envbuild.values.certificate import Check
+from envbuild.certify.verdicts import ruled, settle
+from envbuild.values.certificate import Check, Control
 
 
 def env(bench: Bench) -> tuple[str, ...]:
@@ -61,6 +63,14 @@ def looking(bench: Bench, seen: Seen, step: str, path: str) -> Step:
 def held(seen: Seen, step: str) -> Answer[Held]:
     """What it found."""
     return read(seen, step, Held, once=("holds",))
+
+
+def concluded(check: Check, controls: Sequence[Control], wanted: int) -> Check:
+    """The check with its controls; a pass of which one did not run is open."""
+    if check.verdict == "pass" and len(controls) < wanted:
+        missing = f"{wanted - len(controls)} of {wanted} controls did not run"
+        check = ruled(check, "inconclusive", missing, "machine")
+    return settle(check, *controls)
 
 
 def said(seen: Seen, step: str) -> str:

@@ -10,7 +10,7 @@ from envbuild.certify import bugs, facts
 from envbuild.certify.seen import Ran, Seen
 from envbuild.certify.steps import Bench, Step
 from envbuild.certify.suites.tools import common
-from envbuild.certify.verdicts import ruled, settle
+from envbuild.certify.verdicts import ruled
 from envbuild.values.certificate import Check, Control
 from envbuild.values.codec import replace
 
@@ -72,23 +72,28 @@ def check(seen: Seen) -> Check:
     """What its report says of the kernel."""
     if stopped := common.stopped(seen, CHECK, "ncu", _STEP):
         return stopped
-    named, other = bugs.kernel(seen, "clean"), bugs.kernel(seen, "race")
-    reading, another, empty = (seen.step(f"{s}.read") for s in (_STEP, _OTHER, _EMPTY))
-    controls = []
-    if another is not None and not another.timed_out:
-        value = counted(another, other, METRIC)
-        red = value is not None and counted(another, named, METRIC) is None
-        says = f"a row of {other}" if value else "no row"
-        controls.append(Control(name="report of another kernel", red=red, says=says))
-    if empty is not None and not empty.timed_out:
-        red = counted(empty, named, METRIC) is None
-        says = common.said(seen, f"{_EMPTY}.read")
-        controls.append(Control(name="empty report", red=red, says=says))
-    value = counted(reading, named, METRIC)
+    value = counted(seen.step(f"{_STEP}.read"), bugs.kernel(seen, "clean"), METRIC)
+    controls = _controls(seen)
     if value is None:
         reason = f"its report has no row of the kernel: {_why(seen)}"
-        return settle(ruled(CHECK, "fail", reason, "image"), *controls)
-    return settle(replace(CHECK, value=value), *controls)
+        return common.concluded(ruled(CHECK, "fail", reason, "image"), controls, 2)
+    return common.concluded(replace(CHECK, value=value), controls, 2)
+
+
+def _controls(seen: Seen) -> list[Control]:
+    """The report of another kernel, if there is one, and the empty one, if ncu ended on it."""
+    named, other = bugs.kernel(seen, "clean"), bugs.kernel(seen, "race")
+    another, empty = (seen.step(f"{step}.read") for step in (_OTHER, _EMPTY))
+    found = []
+    if counted(another, other, METRIC) or counted(another, named, METRIC):
+        red = counted(another, named, METRIC) is None
+        says = f"a row of {other if red else named}"
+        found.append(Control(name="report of another kernel", red=red, says=says))
+    if empty is not None and not empty.timed_out and not empty.signal:
+        red = counted(empty, named, METRIC) is None
+        says = common.said(seen, f"{_EMPTY}.read")
+        found.append(Control(name="empty report", red=red, says=says))
+    return found
 
 
 def _why(seen: Seen) -> str:

@@ -9,8 +9,7 @@ from envbuild.certify import bugs, facts
 from envbuild.certify.seen import Seen
 from envbuild.certify.steps import Bench, Step
 from envbuild.certify.suites.tools import common
-from envbuild.certify.texts import last_line
-from envbuild.certify.verdicts import ruled, settle
+from envbuild.certify.verdicts import ruled
 from envbuild.values.certificate import Check, Control
 
 CHECK = Check(
@@ -49,17 +48,24 @@ def check(seen: Seen) -> Check:
     """Where it stopped."""
     if stopped := common.stopped(seen, CHECK, "cuda-gdb", _STEP):
         return stopped
-    ran, other = seen.step(_STEP), seen.step(_CONTROL)
-    controls: tuple[Control, ...] = ()
-    if other is not None and not other.timed_out:
-        red = not _hit(seen, other.out, "nothing") and "exited normally" in other.out
-        says = "ran to its end" if red else last_line(other.out)
-        controls = (Control(name="breakpoint at no kernel", red=red, says=says),)
+    ran = seen.step(_STEP)
+    controls = _controls(seen)
     out = ran.out if ran else ""
     if not _hit(seen, out, "clean"):
-        reason = f"cuda-gdb did not stop at the kernel: {last_line(out)}"
-        return settle(ruled(CHECK, "fail", reason, "image"), *controls)
-    return settle(CHECK, *controls)
+        reason = f"cuda-gdb did not stop at the kernel: {common.said(seen, _STEP)}"
+        return common.concluded(ruled(CHECK, "fail", reason, "image"), controls, 1)
+    return common.concluded(CHECK, controls, 1)
+
+
+def _controls(seen: Seen) -> tuple[Control, ...]:
+    """The breakpoint at no kernel; none where the debugger came neither to it nor to the end."""
+    other = seen.step(_CONTROL)
+    out = other.out if other else ""
+    hit, end = _hit(seen, out, "nothing"), "exited normally" in out
+    if not (hit or end):
+        return ()
+    says = "it stopped" if hit else "ran to its end"
+    return (Control(name="breakpoint at no kernel", red=not hit, says=says),)
 
 
 def _hit(seen: Seen, out: str, kernel: str) -> bool:
