@@ -5,6 +5,9 @@ from typing import NamedTuple
 from envbuild.certify.report.figures import Named, measured, short, sized, tera
 from envbuild.values.certificate import Certificate, Point
 
+# What axes can hold; no device lies outside, only a file that somebody made up.
+_LEAST, _MOST = 1e-9, 1e9
+
 
 class Spot(NamedTuple):
     """A measured rate in 10^12 operations a second, with its interval.
@@ -49,7 +52,7 @@ def roofline(certificate: Certificate) -> Roofline | None:
     spots = []
     for one in measured(certificate):
         spot = _counted(one, device.sms if device else None) or _moved(one)
-        if spot and min(spot.tera, spot.low, spot.high) > 0:
+        if spot and all(map(_real, (spot.tera, spot.low, spot.high))):
             spots.append(spot)
     return Roofline(_memory(certificate), tuple(spots)) if spots else None
 
@@ -57,7 +60,7 @@ def roofline(certificate: Certificate) -> Roofline | None:
 def sweep(certificate: Certificate) -> Sweep | None:
     """The first bandwidth that was measured in at least three sizes; None = there is none."""
     for check, measure in measured(certificate):
-        points = [p for p in sized(measure) if min(p.value, p.low, p.high) > 0]
+        points = [p for p in sized(measure) if all(map(_real, (p.value, p.low, p.high)))]
         names = tuple(dict.fromkeys(p.name for p in points))
         series = tuple((name, tuple(p for p in points if p.name == name)) for name in names)
         if measure.unit == "GB/s" and any(len(line) >= 3 for _, line in series):
@@ -72,27 +75,30 @@ def _counted(one: Named, sms: int | None) -> Spot | None:
     value, low, high = rates
     if value is None or low is None or high is None:
         return None
-    limit = measure.limit if measure.limit and measure.limit > 0 else None
-    roof = None if limit is None else tera(measure, sms, limit)
-    return Spot(short(one.check), value, low, high, _positive(measure.intensity), roof)
+    roof = None if measure.limit is None else tera(measure, sms, measure.limit)
+    return Spot(short(one.check), value, low, high, _known(measure.intensity), _known(roof))
 
 
 def _moved(one: Named) -> Spot | None:
-    measure, intensity = one.measure, _positive(one.measure.intensity)
+    measure, intensity = one.measure, _known(one.measure.intensity)
     if measure.unit != "GB/s" or intensity is None:
         return None
     value, low, high = (x * intensity / 1e3 for x in (measure.value, measure.low, measure.high))
     return Spot(short(one.check), value, low, high, intensity, None)
 
 
-def _positive(value: float | None) -> float | None:
-    return value if value and value > 0 else None
+def _real(value: float) -> bool:
+    return _LEAST < value < _MOST
+
+
+def _known(value: float | None) -> float | None:
+    return value if value is not None and _real(value) else None
 
 
 def _memory(certificate: Certificate) -> float | None:
     """The highest limit of a bandwidth, in TB/s: that of DRAM, the only one that is known."""
     limits = (m.limit for _, m in measured(certificate) if m.unit == "GB/s" and m.limit)
-    return _positive(max(limits, default=0) / 1e3)
+    return _known(max(limits, default=0) / 1e3)
 
 
 def _cache(certificate: Certificate) -> int | None:
