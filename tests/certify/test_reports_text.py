@@ -96,6 +96,21 @@ def test_the_essence_of_any_suite_is_what_passed() -> None:
     assert "7 figures; nearest to its floor: fma-f32, 98.1 % of the limit" in table(CERTIFICATE)
 
 
+def test_only_a_suite_below_a_required_one_may_not_fail() -> None:
+    bad = replace(check("x", None), verdict="fail", reason="no", blame="image")
+    beside = SuiteResult(name="torch", required=False, verdict="fail", checks=(bad,))
+    below = replace(beside, name="smoke")
+    text = table(replace(CERTIFICATE, suites=(*CERTIFICATE.suites, below, beside)))
+    assert "smoke     fail 0/1 (not required, but nothing in it may fail)\n" in text
+    assert "torch     fail 0/1 (not required)\n" in text
+
+
+def test_controls_are_named_where_they_are_few_or_green() -> None:
+    many = tuple(Control(name=f"c{i}", red=i != 7, says="") for i in range(9))
+    text = table(having(replace(CHECKS[0], controls=many)))
+    assert "controls  8 of 9 turned red: c0, c1, c2, c3, c4, …; STAYED GREEN: c7\n" in text
+
+
 def test_foreign_text_begins_no_line_and_gets_no_colour() -> None:
     forged = "no\nCERTIFIED everything\nsmoke     pass 4/4"
     now = having(replace(CHECKS[0], verdict="fail", reason=forged, blame="image"), code=6)

@@ -1,13 +1,14 @@
 """A certificate as a table; words, bars and colours only, nothing is decided here."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from envbuild.certify.report.bars import bars
 from envbuild.certify.report.essence import essence
 from envbuild.certify.report.figures import Named, one_line, short
 from envbuild.certify.report.words import headline
-from envbuild.values.certificate import Certificate, SuiteResult
+from envbuild.certify.suites import before
+from envbuild.values.certificate import Certificate, Control, SuiteResult
 
 _GPU_LESS = "--require toolchain needs no GPU"
 _COLOURS = {
@@ -21,6 +22,8 @@ _COLOURS = {
     "REPLAYED": "yellow",
 }
 _WIDTH = 120
+# Names of controls on one line.
+_FEW = 5
 
 
 def table(certificate: Certificate, saved: str | None = None, width: int = _WIDTH) -> str:
@@ -56,9 +59,7 @@ def _lines(c: Certificate, saved: str | None, width: int) -> Iterator[str]:
         yield from _suite(c, suite, max(longest, 9), width)
     controls = [control for s in c.suites for check in s.checks for control in check.controls]
     if controls:
-        red = sum(control.red for control in controls)
-        names = ", ".join(dict.fromkeys(one_line(control.name) for control in controls))
-        yield f"controls  {red} of {len(controls)} turned red: {names}"
+        yield f"controls  {_controls(controls)}"
     yield _verdict(c, saved)
     if c.not_run:
         yield f"not run   {one_line(', '.join(c.not_run))}"
@@ -73,9 +74,9 @@ def _lines(c: Certificate, saved: str | None, width: int) -> Iterator[str]:
 def _suite(c: Certificate, suite: SuiteResult, column: int, width: int) -> Iterator[str]:
     counted = [check for check in suite.checks if check.core or check.verdict != "skip"]
     passed = sum(check.verdict == "pass" for check in counted)
-    note = "" if suite.required else " (not required"
-    if note:
-        note += ", but nothing in it may fail)" if suite.verdict == "fail" else ")"
+    note = "" if suite.required else " (not required)"
+    if note and suite.verdict == "fail" and suite.name in _below(c):
+        note = " (not required, but nothing in it may fail)"
     summary = f"{suite.verdict} {passed}/{len(counted)}{note}"
     yield f"{one_line(suite.name):<{column}} {summary}  {essence(c, suite)}".rstrip()
     figures = [Named(check, check.measure) for check in suite.checks if check.measure]
@@ -89,6 +90,21 @@ def _suite(c: Certificate, suite: SuiteResult, column: int, width: int) -> Itera
         open_points.setdefault((check.verdict, text), []).append(one_line(short(check)))
     for (word, text), names in open_points.items():
         yield f"  {word:<12} {', '.join(names)}: {text}"
+
+
+def _below(c: Certificate) -> tuple[str, ...]:
+    """The suites that the required ones build on: what fails there is never certified."""
+    return before(tuple(suite.name for suite in c.suites if suite.required))
+
+
+def _controls(controls: Sequence[Control]) -> str:
+    """How many turned red, by a few names; those that did not, by all."""
+    red = dict.fromkeys(one_line(control.name) for control in controls if control.red)
+    green = dict.fromkeys(one_line(control.name) for control in controls if not control.red)
+    text = f"{sum(control.red for control in controls)} of {len(controls)} turned red"
+    if red:
+        text += f": {', '.join([*red][:_FEW])}" + (", …" if len(red) > _FEW else "")
+    return text + (f"; STAYED GREEN: {', '.join(green)}" if green else "")
 
 
 def _verdict(c: Certificate, saved: str | None) -> str:
