@@ -32,11 +32,20 @@ def settle(check: Check, *controls: Control) -> Check:
 
 
 def suite(name: str, checks: Sequence[Check], *, required: bool, seconds: float) -> SuiteResult:
-    """A suite passes if every core check passed and none failed or stayed open."""
+    """A suite passes if every core check passed and none failed or stayed open.
+
+    One that nobody required, and whose core was skipped whole, is called a skip.
+    """
+    verdict = word(exit_code(checks))
+    if not required and verdict == "fail":
+        tried = [c for c in checks if c.core and c.verdict != "skip"] or [
+            c for c in checks if c.verdict in {"fail", "void", "inconclusive"}
+        ]
+        verdict = verdict if tried else "skip"
     return SuiteResult(
         name=name,
         required=required,
-        verdict=word(exit_code(checks)),
+        verdict=verdict,
         checks=tuple(checks),
         seconds=seconds,
     )
