@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from envbuild.certify.report import plots
+from envbuild.certify.report import plots, roof
 from envbuild.certify.report.compare import compare
 from envbuild.certify.report.html import page
 from envbuild.errors import InputError
@@ -136,6 +136,31 @@ def test_a_figure_without_a_limit_or_a_device_is_drawn_as_far_as_it_is_known() -
     assert "Roofline" not in page(replace(having(check("x", FMA)), device=None)).decode()
     alone = replace(READ, intensity=0.17)
     assert "Roofline" in page(having(check("dram-read", alone))).decode()
+
+
+def test_roofs_that_a_plot_cannot_tell_apart_are_one_level() -> None:
+    spot = roof.Spot("a", "f16", 210.0, 209.0, 211.0, None, 233.0)
+    spots = (
+        spot,
+        spot._replace(dtype="bf16", roof=240.0),
+        spot._replace(dtype="f32", roof=117.0),
+        spot._replace(dtype="f16", roof=241.0),
+        spot._replace(dtype="s8", roof=None),
+    )
+    assert roof.levels(spots) == (
+        roof.Level(("f32",), 117.0),
+        roof.Level(("f16", "bf16"), 241.0),
+    )
+
+
+def test_a_bandwidth_is_drawn_from_three_sizes_on() -> None:
+    measure = CHECKS[4].measure
+    assert measure is not None
+    two = replace(measure, points=measure.points[:2])
+    assert roof.sweep(having(check("l2-read", two))) is None
+    found = roof.sweep(CERTIFICATE)
+    assert found is not None
+    assert (found.memory, found.cache, len(found.series[0][1])) == (4814.0, 60 << 20, 15)
 
 
 HOSTILE = (

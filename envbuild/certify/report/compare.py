@@ -9,7 +9,7 @@ cycles differ by 0.1 to 3 % from run to run, those of DRAM by less than 1 %.)
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from envbuild.certify.report.figures import less_is_better, one_line
+from envbuild.certify.report.figures import less_is_better, number, one_line
 from envbuild.certify.verdicts import EXIT
 from envbuild.errors import InputError
 from envbuild.values.certificate import Certificate, Check, Device, Measure
@@ -166,7 +166,7 @@ def _figures(name: str, old: Measure, new: Measure) -> Change:
 def _said(check: Check) -> str:
     text: str = check.verdict
     if check.measure:
-        text += f", {check.measure.value:.4g} {check.measure.unit}"
+        text += f", {number(check.measure.value)} {check.measure.unit}"
         text += f" ({check.measure.shown})" if check.measure.shown else ""
     return one_line(text)
 

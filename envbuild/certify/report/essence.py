@@ -18,11 +18,11 @@ def essence(certificate: Certificate, suite: SuiteResult) -> str:
 
 
 def _any(_: Certificate, checks: _Checks) -> str:
-    """The figure that is nearest to its floor, else the names of what passed."""
+    """The core figure that is nearest to its floor, else the names of what passed."""
     near = [
-        (of - measure.floor, name, of)
+        (of - m.floor, name, of)
         for name, check in checks.items()
-        if (measure := check.measure) and measure.floor and (of := share(measure)) is not None
+        if check.core and (m := check.measure) and m.floor and (of := share(m)) is not None
     ]
     if near:
         nearest = min(near)

@@ -47,7 +47,7 @@ def people(check: Check) -> str:
     if check.measure and check.measure.shown:
         return one_line(check.measure.shown)
     if check.measure:
-        return one_line(f"{check.measure.value:.4g} {check.measure.unit}")
+        return one_line(f"{number(check.measure.value)} {check.measure.unit}")
     return one_line(f"{check.value} {check.unit}")
 
 
@@ -55,8 +55,13 @@ def interval(measure: Measure) -> str:
     """The 95 % interval: in percent of the limit, else in the figure's unit."""
     low, high = share(measure, measure.low), share(measure, measure.high)
     if low is None or high is None:
-        return f"{measure.low:.4g} to {measure.high:.4g}"
+        return f"{number(measure.low)} to {number(measure.high)}"
     return f"{low * 100:.1f} to {high * 100:.1f} %"
+
+
+def number(value: float) -> str:
+    """Four digits, or more where a power of ten would stand for them."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def state(measure: Measure) -> str:

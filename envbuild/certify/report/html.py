@@ -69,6 +69,7 @@ def _environment() -> jinja2.Environment:
         "state": figures.state,
         "share": figures.share,
         "size": figures.size,
+        "number": figures.number,
         "percent": _percent,
     }
     environment.filters.update(filters)

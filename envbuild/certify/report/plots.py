@@ -128,23 +128,23 @@ def _roofline(axes: "Axes", data: roof.Roofline) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:g}")
     _names(axes, data, right)
-    axes.set_xlabel("operations a byte; diamonds: in registers alone")
+    axes.set_xlabel("operations a byte (diamonds: in registers alone)")
     axes.set_ylabel("10^12 operations a second")
     axes.grid(linewidth=0.6)
 
 
 def _names(axes: "Axes", data: roof.Roofline, right: float) -> None:
-    """The name of each spot at the right end of its roof, pushed apart where they would touch."""
+    """The dtypes of each roof at its right end, pushed apart where they would touch."""
     low, high = axes.get_ylim()
-    gap = math.log10(high / low) / 22
+    gap = math.log10(high / low) / 20
     last = -math.inf
-    for spot in sorted(data.spots, key=lambda one: one.roof or one.tera):
+    for level in roof.levels(data.spots):
+        last = max(math.log10(level.tera), last + gap)
+        names = _label(" ".join(level.names))
+        _note(axes, f"{names}: {level.tera:.3g}", (right, 10**last), (4, 0))
+    for spot in data.spots:
         if spot.roof is None and spot.intensity:
             _note(axes, _label(spot.name), (spot.intensity, spot.tera), (6, -8))
-            continue
-        last = max(math.log10(spot.roof or spot.tera), last + gap)
-        text = f"{_label(spot.name)} {spot.tera:.3g}"
-        _note(axes, text, (right, 10**last), (4, 0))
 
 
 def _sweep(axes: "Axes", data: roof.Sweep) -> None:
@@ -160,7 +160,7 @@ def _sweep(axes: "Axes", data: roof.Sweep) -> None:
     if data.memory:
         axes.axhline(data.memory, color=_COLOURS["muted"], linestyle="--", linewidth=1)
         text = f"DRAM's limit, {data.memory:.0f} GB/s"
-        _note(axes, text, (1, data.memory), (0, 8), ("axes fraction", "data"), align="right")
+        _note(axes, text, (0, data.memory), (4, 7), ("axes fraction", "data"))
     if data.cache:
         axes.axvline(data.cache, color=_COLOURS["muted"], linestyle=":", linewidth=1)
         text = f"L2, {size(data.cache)}"

@@ -13,11 +13,13 @@ class Spot(NamedTuple):
     """A measured rate in 10^12 operations a second, with its interval.
 
     Attributes:
+        dtype: of its operations.
         intensity: operations a byte; None = it works in registers alone.
         roof: what its limit allows at the clock that it ran at; None = unknown.
     """
 
     name: str
+    dtype: str
     tera: float
     low: float
     high: float
@@ -30,6 +32,13 @@ class Roofline(NamedTuple):
 
     memory: float | None
     spots: tuple[Spot, ...]
+
+
+class Level(NamedTuple):
+    """Roofs that a plot cannot tell apart, by the names of their dtypes; the highest of them."""
+
+    names: tuple[str, ...]
+    tera: float
 
 
 class Sweep(NamedTuple):
@@ -57,6 +66,22 @@ def roofline(certificate: Certificate) -> Roofline | None:
     return Roofline(_memory(certificate), tuple(spots)) if spots else None
 
 
+def levels(spots: tuple[Spot, ...]) -> tuple[Level, ...]:
+    """Roofs within a tenth of the next higher one are one level; the lowest comes first."""
+    found: list[Level] = []
+    for spot in sorted(spots, key=lambda spot: spot.roof or 0.0):
+        name = spot.dtype or spot.name
+        if spot.roof is None:
+            continue
+        last = found[-1] if found else None
+        if last and spot.roof < last.tera * 1.1:
+            names = tuple(dict.fromkeys((*last.names, name)))
+            found[-1] = Level(names, spot.roof)
+        else:
+            found.append(Level((name,), spot.roof))
+    return tuple(found)
+
+
 def sweep(certificate: Certificate) -> Sweep | None:
     """The first bandwidth that was measured in at least three sizes; None = there is none."""
     for check, measure in measured(certificate):
@@ -76,7 +101,15 @@ def _counted(one: Named, sms: int | None) -> Spot | None:
     if value is None or low is None or high is None:
         return None
     roof = None if measure.limit is None else tera(measure, sms, measure.limit)
-    return Spot(short(one.check), value, low, high, _known(measure.intensity), _known(roof))
+    return Spot(
+        short(one.check),
+        measure.dtype,
+        value,
+        low,
+        high,
+        _known(measure.intensity),
+        _known(roof),
+    )
 
 
 def _moved(one: Named) -> Spot | None:
@@ -84,7 +117,7 @@ def _moved(one: Named) -> Spot | None:
     if measure.unit != "GB/s" or intensity is None:
         return None
     value, low, high = (x * intensity / 1e3 for x in (measure.value, measure.low, measure.high))
-    return Spot(short(one.check), value, low, high, intensity, None)
+    return Spot(short(one.check), measure.dtype, value, low, high, intensity, None)
 
 
 def _real(value: float) -> bool:
