@@ -14,6 +14,8 @@ from envbuild.certify.report.words import headline
 from envbuild.values.certificate import Certificate, Check, SuiteResult
 
 _TEMPLATE = "report.html.j2"
+# Characters of a reason in the table of suites; all of it stands with its check.
+_LONG = 140
 
 
 class Plot(NamedTuple):
@@ -103,7 +105,8 @@ def _worst(suite: SuiteResult) -> str:
 
 
 def _because(check: Check) -> str:
-    return figures.one_line(check.reason or check.says)
+    text = figures.one_line(check.reason or check.says)
+    return text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
 
 
 def _facts(c: Certificate) -> Iterator[tuple[str, str]]:
@@ -149,7 +152,7 @@ def _plots(c: Certificate) -> Iterator[Plot]:
             Markup(drawn),  # noqa: S704  # drawn by us; its texts are escaped by matplotlib
             alt,
             "Point: median; thick line: its 95 % interval; upright line: the floor that a healthy "
-            "device reaches. Right of 1 nothing can be true.",
+            "device reaches; dashed: the limit, or what a ratio is held against.",
         )
     if data := roof.roofline(c):
         alt = "; ".join(f"{spot.name} {spot.tera:.3g}" for spot in data.spots)

@@ -67,7 +67,11 @@ def _lines(c: Certificate, saved: str | None, width: int) -> Iterator[str]:
         return
     if c.exit == 0:
         yield f"next      envbuild run {one_line(c.subject.name)}"
-    elif c.exit == 4 and not any(s.name == "toolchain" and s.required for s in c.suites):
+    elif (
+        c.exit == 4
+        and c.device is None
+        and not any(s.name == "toolchain" and s.required for s in c.suites)
+    ):
         yield f"next      run it where the GPU is; {_GPU_LESS}"
 
 
