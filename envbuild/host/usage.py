@@ -14,7 +14,7 @@ from envbuild.values.host import Usage
 # The driver averages over up to a second; a desktop's redraw is over within less.
 _LOOKS = {"before": 3, "after": 1}
 _APART = 0.3  # seconds
-_CHILD = "import sys; sys.path[:] = sys.argv[2:]; from envbuild.host.usage import main; main()"
+CHILD = "import sys; sys.path[:] = sys.argv[2:]; from envbuild.host.usage import main; main()"
 
 
 def probe(look: Look, when: str) -> tuple[Usage, ...]:
@@ -27,7 +27,7 @@ def probe(look: Look, when: str) -> tuple[Usage, ...]:
     folders = (look.environ.get("LD_LIBRARY_PATH", ""), "/usr/lib/wsl/lib")
     library = ":".join(filter(None, folders))
     path = (str(_LOOKS[when]), *filter(None, sys.path))
-    done = look.run(sys.executable, "-c", _CHILD, *path, LD_LIBRARY_PATH=library)
+    done = look.run(sys.executable, "-c", CHILD, *path, LD_LIBRARY_PATH=library)
     if done.rc != 0:
         return ()
     try:
