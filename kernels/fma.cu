@@ -11,6 +11,9 @@ enum { CHAINS = 8 };
 template <typename T, int STEPS>
 static __device__ T chains(unsigned rounds, T m, T c)
 {
+    /* Not a constant of the launch to the compiler: one would be fetched anew in every round. */
+    m += (T)(rounds >> 31);
+    c += (T)(rounds >> 31);
     T x[CHAINS];
 #pragma unroll
     for (int k = 0; k < CHAINS; k++)

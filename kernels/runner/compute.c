@@ -1,4 +1,4 @@
-/* Multiply-adds of f32 and f64, the clock that they ran at, and what the image's compiler makes. */
+/* Multiply-adds of f32 and f64, and the clock that they ran at; the f32 ones of the image beside ours. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,8 @@
 
 /* As in fma.cu: chains a thread, steps a round of each kind. */
 enum { CHAINS = 8, F32_STEPS = 32, F64_STEPS = 8, THREADS = 1024, PAIRS = 21 };
+/* Below 2^24 / 8 steps a chain, on half the SMs too, every sum is exact in single precision. */
+enum { F32_ROUNDS = 30000, F64_ROUNDS = 200000 };
 
 struct fma {
     struct bench *bench;
@@ -80,35 +82,16 @@ static struct fma half(const struct fma *f)
     return h;
 }
 
-static int throughput(struct bench *b, struct fma *f, const char *const names[3], unsigned *rounds)
+static int throughput(struct bench *b, struct fma *f, const char *const names[3])
 {
     struct fma h = half(f);
     struct work work = work_of(f, names[0], 1);
-    /* Below 2^24 / 8 steps a chain, every sum is exact. */
-    if (size(b, &work, 5, f->doubles ? 200000 : 30000) || warm(b, &work) ||
+    if (size(b, &work, 5, f->doubles ? F64_ROUNDS : F32_ROUNDS) || warm(b, &work) ||
         measure(b, &work, MANY_SAMPLES, f->blocks) || check(f, names[0], &work, 0) ||
         check(f, names[2], &work, 1))
         return 1;
     struct work halved = work_of(&h, names[1], work.rounds);
-    *rounds = work.rounds;
     return measure(b, &halved, FEW_SAMPLES, h.blocks) || check(&h, names[1], &halved, 0);
-}
-
-/* What the image's compiler made of the same source, against ours; then on half the SMs. */
-static int paired(struct bench *b, const struct codes *codes, struct fma *ours, unsigned rounds)
-{
-    void *module = load_module(codes->image);
-    struct fma image = *ours, h;
-    if (!module || !(image.kernel = named_kernel(module, "envbuild_fma_f32", codes->run)))
-        return 1;
-    image.shared = one_a_sm(b, image.kernel);
-    h = half(&image);
-    struct work a = work_of(ours, "codegen.fma", rounds), i = work_of(&image, "codegen.fma", rounds);
-    struct work halved = work_of(&h, "codegen.fma.half", rounds);
-    return CHECK(fill, (image.sums, 0, image.blocks * THREADS)) || compare_pair(b, &a, &i, PAIRS) ||
-           i.run(&i) || CHECK(stream_synchronize, (b->stream)) || 
-           check(&image, i.name, &i, 0) ||
-           compare_pair(b, &a, &halved, FEW_SAMPLES);
 }
 
 static int spin(struct bench *b, unsigned long long ends[3])
@@ -151,26 +134,61 @@ static void quiet(struct bench *b)
     close_event();
 }
 
+/* The kernel of a kind in this module, laid out over all SMs; `sums` is there already. */
+static int find(struct fma *f, struct bench *b, void *module, const char *name, const char *run)
+{
+    f->bench = b;
+    f->blocks = (unsigned)b->device->sms;
+    f->threads = THREADS;
+    f->times = 1;
+    if (!module || !(f->kernel = named_kernel(module, name, run)))
+        return 1;
+    f->shared = one_a_sm(b, f->kernel);
+    return 0;
+}
+
 int compute(struct bench *b, const struct codes *codes)
 {
     static const char *const F32[3] = {"fma.f32", "fma.f32.half", "fma.f32.more"};
     static const char *const F64[3] = {"fma.f64", "fma.f64.half", "fma.f64.more"};
     void *module = prebuilt(codes, "fma");
-    unsigned sms = (unsigned)b->device->sms, f32_rounds = 1, f64_rounds = 1;
-    struct fma f32 = {b, NULL, 0, 0, sms, THREADS, 0, 1}, f64;
-    if (!module || CHECK(allocate, (&f32.sums, (size_t)sms * THREADS * 8)))
+    struct fma f32 = {0}, f64 = {0};
+    if (CHECK(allocate, (&f32.sums, (size_t)b->device->sms * THREADS * 8)))
         return 1;
-    f64 = f32;
+    f64.sums = f32.sums;
     f64.doubles = 1;
-    int bad = !(f32.kernel = kernel_of(module, "envbuild_fma_f32")) ||
-              !(f64.kernel = kernel_of(module, "envbuild_fma_f64"));
+    int bad = find(&f32, b, module, "envbuild_fma_f32", "") ||
+              find(&f64, b, module, "envbuild_fma_f64", "");
     if (!bad) {
         quiet(b);
-        f32.shared = one_a_sm(b, f32.kernel);
-        f64.shared = one_a_sm(b, f64.kernel);
-        bad = throughput(b, &f32, F32, &f32_rounds) || clocks(b) ||
-              throughput(b, &f64, F64, &f64_rounds) ||
-              (codes->image && paired(b, codes, &f32, f32_rounds));
+        bad = throughput(b, &f32, F32) || clocks(b) || throughput(b, &f64, F64);
     }
     return CHECK(release, (f32.sums)) || bad;
+}
+
+/* What the image's compiler made of the same source, against ours; then on half the SMs. */
+static int paired(struct bench *b, struct fma *ours, struct fma *image)
+{
+    struct fma h = half(image);
+    struct work a = work_of(ours, "codegen.fma", 1);
+    if (size(b, &a, 5, F32_ROUNDS) || warm(b, &a))
+        return 1;
+    struct work i = work_of(image, "codegen.fma", a.rounds);
+    struct work halved = work_of(&h, "codegen.fma.half", a.rounds);
+    return CHECK(fill, (image->sums, 0, image->blocks * THREADS)) ||
+           compare_pair(b, &a, &i, PAIRS) || CHECK(fill, (image->sums, 0, image->blocks * THREADS)) ||
+           i.run(&i) || CHECK(stream_synchronize, (b->stream)) || check(image, i.name, &i, 0) ||
+           compare_pair(b, &a, &halved, FEW_SAMPLES);
+}
+
+int fma_pairs(struct bench *b, const struct codes *codes)
+{
+    struct fma ours = {0}, image = {0};
+    if (CHECK(allocate, (&ours.sums, (size_t)b->device->sms * THREADS * 4)))
+        return 1;
+    image.sums = ours.sums;
+    int bad = find(&ours, b, prebuilt(codes, "fma"), "envbuild_fma_f32", "") ||
+              find(&image, b, load_module(codes->image), "envbuild_fma_f32", codes->run) ||
+              paired(b, &ours, &image);
+    return CHECK(release, (ours.sums)) || bad;
 }

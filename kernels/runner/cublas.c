@@ -18,7 +18,8 @@
 #include "numbers.h"
 #include "probe.h"
 
-enum { VECTORS = 3, LARGEST = 8192, SMALLEST = 1024, THREADS = 128, WORKSPACE = 32 << 20 };
+enum { VECTORS = 3, LARGEST = 8192, SMALLEST = 512, THREADS = 128, WORKSPACE = 32 << 20 };
+enum { VECTOR_BYTES = LARGEST * VECTORS * sizeof(double) };
 enum { SIGMAS = 8, MANY_PRODUCTS = 31, LONGEST_MS = 40 };
 
 /* in, out: types of A and B, and of C. An element of A or B has this variance, one of C an error of
@@ -341,13 +342,20 @@ static int measured(struct gemm *p)
 static int one_type(struct gemm *p)
 {
     const struct type *t = p->type;
-    size_t available = 0, total = 0, vectors = (size_t)LARGEST * VECTORS * sizeof(double);
+    size_t available = 0, total = 0, rest = 3 * VECTOR_BYTES + WORKSPACE;
     int most = LARGEST;
     if (CHECK(memory_info, (&available, &total)))
         return 1;
-    while (((size_t)(2 * t->in_bytes + t->out_bytes) * (size_t)most * (size_t)most + 3 * vectors +
-            WORKSPACE) * 4 > available && most > SMALLEST)
+    /* A guest takes a quarter at most. */
+    while (((size_t)(2 * t->in_bytes + t->out_bytes) * (size_t)most * (size_t)most + rest) * 4 >
+           available)
         most /= 2;
+    if (most < SMALLEST) {
+        event("no-room");
+        text("name", t->name);
+        close_event();
+        return 0;
+    }
     size_t elements = (size_t)most * (size_t)most;
     p->compute = t->compute;
     p->times = 1;
@@ -370,14 +378,13 @@ int cublas(struct bench *b, const struct codes *codes)
     struct gemm p = {.bench = b, .times = 1};
     void *blas_handle = NULL, *lt = NULL;
     int version = 0, cc = b->device->major * 10 + b->device->minor;
-    size_t vectors = (size_t)LARGEST * VECTORS * sizeof(double);
     if (open_blas(codes->library))
         return 0;
     srand((unsigned)(seconds() * 1e6));
     if (!(p.module = prebuilt(codes, "freivalds")) || BLAS(create, (&blas_handle)) ||
         BLAS(set_stream, (blas_handle, b->stream)) || BLAS(version, (blas_handle, &version)) ||
-        CHECK(allocate, (&p.x, vectors)) || CHECK(allocate, (&p.y, vectors)) ||
-        CHECK(allocate, (&p.z, vectors)) || CHECK(allocate, (&p.workspace, WORKSPACE)))
+        CHECK(allocate, (&p.x, VECTOR_BYTES)) || CHECK(allocate, (&p.y, VECTOR_BYTES)) ||
+        CHECK(allocate, (&p.z, VECTOR_BYTES)) || CHECK(allocate, (&p.workspace, WORKSPACE)))
         return 1;
     event("version");
     whole("version", version);

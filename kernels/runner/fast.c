@@ -3,9 +3,9 @@
  * probe fast PART --nonce TEXT --code FOLDER [--uuid UUID] [--image FILE --run TEXT]
  *     [--library FOLDER]
  *
- * PART is compute, memory, copies, latency, tensor or cublas. The folder holds the prebuilt code; the file is what
- * the image's compiler made of the same sources, with _TEXT behind the names of its kernels.
- * One JSON object a line; "end" is the last line of a run that came through.
+ * PART is one of PARTS below. The first folder holds the prebuilt code; the file is what the image's
+ * compiler made of the same sources, with _TEXT behind the names of its kernels. One JSON object a
+ * line; "end" is the last line of a run that came through.
  */
 #define _GNU_SOURCE
 #include "fast.h"
@@ -16,11 +16,17 @@
 #include "nvml.h"
 #include "probe.h"
 
+/* The image's code beside ours, in a process of its own: what it breaks is no figure of the device. */
+static int codegen(struct bench *bench, const struct codes *codes)
+{
+    return !codes->image || fma_pairs(bench, codes) || triad_pairs(bench, codes);
+}
+
 static const struct {
     const char *name;
     int (*run)(struct bench *bench, const struct codes *codes);
 } PARTS[] = {{"compute", compute}, {"memory", memory}, {"copies", copies}, {"latency", latency},
-             {"tensor", tensor}, {"cublas", cublas}};
+             {"tensor", tensor}, {"cublas", cublas}, {"codegen", codegen}};
 
 void *prebuilt(const struct codes *codes, const char *name)
 {
@@ -63,13 +69,13 @@ int fast(char **arguments)
     struct codes codes = {".", NULL, "", ""};
     const char *part = *arguments++, *nonce = "", *uuid = NULL;
     for (char **a = arguments; *a; a += 2) {
-        const char **into = !strcmp(*a, "--nonce")   ? &nonce
-                            : !strcmp(*a, "--uuid")  ? &uuid
-                            : !strcmp(*a, "--code")  ? &codes.folder
-                            : !strcmp(*a, "--image") ? &codes.image
-                            : !strcmp(*a, "--run")   ? &codes.run
+        const char **into = !strcmp(*a, "--nonce")     ? &nonce
+                            : !strcmp(*a, "--uuid")    ? &uuid
+                            : !strcmp(*a, "--code")    ? &codes.folder
+                            : !strcmp(*a, "--image")   ? &codes.image
+                            : !strcmp(*a, "--run")     ? &codes.run
                             : !strcmp(*a, "--library") ? &codes.library
-                                                     : NULL;
+                                                       : NULL;
         if (!into || !a[1]) {
             fprintf(stderr, "probe fast: %s is not understood\n", *a);
             return 2;

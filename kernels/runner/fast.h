@@ -16,6 +16,9 @@ int copies(struct bench *bench, const struct codes *codes);
 int latency(struct bench *bench, const struct codes *codes);
 int tensor(struct bench *bench, const struct codes *codes);
 int cublas(struct bench *bench, const struct codes *codes);
+/* The image's code of a kernel beside ours. */
+int fma_pairs(struct bench *bench, const struct codes *codes);
+int triad_pairs(struct bench *bench, const struct codes *codes);
 
 /* The module of prebuilt code of that name; NULL = it was said why not. */
 void *prebuilt(const struct codes *codes, const char *name);

@@ -206,7 +206,7 @@ def _pairs(d: Device, name: str, share: float, n: int) -> dict[str, object]:
 
 
 def own(d: Device, kind: str) -> list[dict[str, object]]:
-    """What the image's code adds to a part."""
+    """The image's code of a kind beside ours."""
     name = f"codegen.{kind}"
     half = _pairs(d, f"{name}.half", 0.5 * d.code, 7)
     return [_pairs(d, name, d.code, 21), _data(name), half]
@@ -236,12 +236,13 @@ def text(d: Device, lines: list[dict[str, object]]) -> str:
 def steps(d: Device) -> tuple[Ran, ...]:
     """Every part of a healthy run; the image's own code where ``samples`` has a compiler."""
     parts = {
-        "compute": [*compute(d), *own(d, "fma")],
-        "memory": [*memory(d), *own(d, "triad")],
+        "compute": compute(d),
+        "memory": memory(d),
         "copies": copies(d),
         "latency": latency(d),
         "tensor": tensor(d),
         "cublas": cublas(d),
+        "codegen": [*own(d, "fma"), *own(d, "triad")],
     }
     return tuple(
         Ran(step=f"fast.{name}", rc=0, out=text(d, lines)) for name, lines in parts.items()

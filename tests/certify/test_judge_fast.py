@@ -1,5 +1,6 @@
 """Verdicts of the suite `fast` from answers that are made: each check green, red, open and void."""
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -236,7 +237,7 @@ class TestControls:
             ("copies", "copies", ("copy.changed", "copy.to.small")),
             ("launch", "latency", ("launch.spun",)),
             ("graph", "latency", ("graph.apart",)),
-            ("codegen-fma", "compute", ("codegen.fma.half",)),
+            ("codegen-fma", "codegen", ("codegen.fma.half",)),
         ],
     )
     def test_none_that_ran_is_void(self, check: str, part: str, words: tuple[str, ...]) -> None:
@@ -262,10 +263,10 @@ class TestData:
         ("part", "name", "check", "blame"),
         [
             ("compute", "fma.f32", "fma-f32", "machine"),
-            ("compute", "codegen.fma", "codegen-fma", "image"),
+            ("codegen", "codegen.fma", "codegen-fma", "image"),
             ("memory", "dram.triad", "dram-triad", "machine"),
             ("memory", "l2.read", "l2-read", "machine"),
-            ("memory", "codegen.triad", "codegen-triad", "image"),
+            ("codegen", "codegen.triad", "codegen-triad", "image"),
             ("copies", "copy.to.pinned", "copies", "machine"),
         ],
     )
@@ -291,28 +292,31 @@ class TestImage:
         assert found["codegen-fma"].verdict == "pass"
 
     def test_an_interval_around_the_floor_is_open(self) -> None:
+        found = checks(seen(HEALTHY._replace(code=0.97, noise=0.05)))["codegen-fma"]
+        # Ours and the image's are as noisy as each other: the ratios are even all the same.
+        assert found.verdict == "pass"
         now = seen()
-        ran = now.step("fast.memory")
+        ran = now.step("fast.codegen")
         assert ran is not None
-        pairs = next(e for e in ran.out.splitlines() if '"codegen.triad"' in e and "pairs" in e)
-        mixed = pairs.replace(
-            '"image_us": [9990.0, 9991.0, 9992.0, 9993.0', '"image_us": [9, 9, 9, 9'
-        )
-        assert verdicts(changed(now, "fast.memory", out=ran.out.replace(pairs, mixed)))[
-            "codegen-triad"
-        ] in {"pass", "inconclusive"}
+        line = next(e for e in ran.out.splitlines() if '"codegen.triad"' in e and "pairs" in e)
+        mixed = json.loads(line)
+        mixed["image_us"] = [us * (1.08 if i % 2 else 1.0) for i, us in enumerate(mixed["ours_us"])]
+        now = changed(now, "fast.codegen", out=ran.out.replace(line, json.dumps(mixed)))
+        found = checks(now)["codegen-triad"]
+        assert (found.verdict, found.blame) == ("inconclusive", "image")
 
-    def test_code_that_does_not_load(self) -> None:
-        now = lines_without(
-            lines_without(seen(), "compute", "codegen.fma"), "compute", "codegen.fma.half"
-        )
+    def test_code_that_does_not_load_is_the_images_and_no_figure_of_the_machine(self) -> None:
+        now = lines_without(seen(), "codegen", "codegen.fma")
+        for word in ("codegen.fma.half", "codegen.triad", "codegen.triad.half"):
+            now = lines_without(now, "codegen", word)
         failed = '{"event": "failed", "call": "module_load", "code": 209, "says": "NO_BINARY"}'
-        ran = now.step("fast.compute")
+        ran = now.step("fast.codegen")
         assert ran is not None
-        now = changed(now, "fast.compute", out=f"{ran.out}\n{failed}")
-        found = checks(now)["codegen-fma"]
-        assert (found.verdict, found.blame) == ("fail", "image")
-        assert "209" in found.reason
+        found = checks(changed(now, "fast.codegen", out=f"{ran.out}\n{failed}"))
+        for name in OWN:
+            assert (found[name].verdict, found[name].blame) == ("fail", "image")
+            assert "209" in found[name].reason
+        assert {found[name].verdict for name in CORE | SIDE} == {"pass"}
 
     def test_a_compiler_that_cannot(self) -> None:
         now = changed(seen(), "fast.compile", rc=1, err="error: expected a ;")

@@ -101,7 +101,7 @@ def _fma_rate(bench: Bench, dtype: str) -> float:
 
 
 def _compute(bench: Bench) -> None:
-    sms, own = bench.device.sms, "--image" in bench.call.argv
+    sms = bench.device.sms
     bench.said.say("quiet", busy=bench.trouble.busy)
     for dtype in ("f32", "f64"):
         name = f"fma.{dtype}"
@@ -120,10 +120,6 @@ def _compute(bench: Bench) -> None:
             pause = 0.0 if bench.green("spins") else 3 * ns
             bench.said.say("spins", spun_cycles=cycles, spun_ns=int(ns), both_cycles=2 * cycles,
                            both_ns=int(2 * ns + pause))  # fmt: skip
-    if own:
-        bench.pairs("codegen.fma", 5000.0, bench.trouble.compiled)
-        bench.data("codegen.fma", sms * 1024)
-        bench.pairs("codegen.fma.half", 5000.0, 1.0 if bench.green("codegen.fma.half") else 0.5)
 
 
 def _throughput(bench: Bench, name: str, rate: float, sms: int) -> None:
@@ -203,11 +199,6 @@ def _memory(bench: Bench) -> None:
         spoiled = {"write": ".other", "read": ".changed"}.get(kind, ".halved")
         found = {"write": parts, "read": 1}.get(kind, parts // 2)
         bench.data(f"{name}{spoiled}", parts, found)
-        if kind == "triad" and "--image" in bench.call.argv:
-            bench.pairs("codegen.triad", work / gbs / 1e3, bench.trouble.compiled)
-            bench.data("codegen.triad", parts)
-            half = 1.0 if bench.green("codegen.triad.half") else 0.5
-            bench.pairs("codegen.triad.half", work / gbs / 2e3, half)
     chase = gbs if bench.green("dram.chase") else gbs * _CHASE
     bench.samples("dram.chase", sms * 32 * 32 * 1e3, sms * 32 * 32 / chase, blocks=sms, few=True)
     bench.data("dram.chase", sms * 32)
@@ -267,6 +258,14 @@ def _latency(bench: Bench) -> None:
     times("graph.apart", node if bench.green("graph.apart") else device.row_us * slow, 100)
 
 
+def _codegen(bench: Bench) -> None:
+    for kind in ("fma", "triad"):
+        name = f"codegen.{kind}"
+        bench.pairs(name, 5000.0, bench.trouble.compiled)
+        bench.data(name, 1024)
+        bench.pairs(f"{name}.half", 5000.0, 1.0 if bench.green(f"{name}.half") else 0.5)
+
+
 _PARTS: dict[str, Callable[[Bench], None]] = {
     "compute": _compute,
     "memory": _memory,
@@ -274,6 +273,7 @@ _PARTS: dict[str, Callable[[Bench], None]] = {
     "latency": _latency,
     "tensor": _tensor,
     "cublas": _cublas,
+    "codegen": _codegen,
 }
 
 

@@ -139,10 +139,10 @@ def part(seen: Seen, name: str) -> Part:
     """The answer of a part, once it is known to be whole and of this run and device."""
     if early := unrun(seen, "fast"):
         return Part((), early)
-    answer = answers.read(seen, f"fast.{name}", Line, once=("device", "attributes"))
+    answer = answers.read(seen, f"fast.{name}", Line)
     if not answer.whole:
         return Part((), (answer.verdict, answer.reason, answer.blame))
-    named = [(e.event, e.name) for e in answer.lines if e.event in {"samples", "data", "pairs"}]
+    named = [(e.event, e.name or e.when) for e in answer.lines if e.event != "failed"]
     if len(set(named)) != len(named):
         return Part((), ("inconclusive", f"the answer of {name} names a result twice", "suite"))
     device, gpu = answer.one("device"), seen.choice.gpu

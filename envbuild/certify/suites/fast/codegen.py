@@ -16,14 +16,14 @@ from envbuild.values.codec import Pairs, replace
 COMPILE = "fast.compile"
 _FLOOR = 0.97
 _HALF = 0.7
-# The part that runs it, and what its times are: FMA in cycles, triad by the clock on the wall.
-_KINDS = {"fma": ("compute", "cycles"), "triad": ("memory", "us")}
+# What its times are: FMA in cycles, triad by the clock on the wall.
+_TIMES = {"fma": "cycles", "triad": "us"}
 
 
 def check(seen: Seen, kind: str) -> Check:
     """Speed of the image's code as a share of the prebuilt one's."""
     name = f"codegen.{kind}"
-    where, times = _KINDS[kind]
+    times = _TIMES[kind]
     check = Check(
         id=f"fast.codegen-{kind}",
         core=False,
@@ -36,7 +36,7 @@ def check(seen: Seen, kind: str) -> Check:
     )
     if early := _not_compiled(seen, check):
         return early
-    answer = part(seen, where)
+    answer = part(seen, "codegen")
     if early := unjudged(check, answer):
         return early
     pairs = answer.one("pairs", name)
@@ -76,7 +76,7 @@ def _not_compiled(seen: Seen, check: Check) -> Check | None:
         reason = "the image has no compiler: it makes no code of its own"
         return ruled(check, "skip", reason, "image")
     ran = seen.step(COMPILE)
-    if ran is None and part(seen, "compute").stopped:
+    if ran is None and part(seen, "codegen").stopped:
         return None  # why nothing ran is said once
     if stopped := broken(ran, "compiling"):
         return ruled(check, *stopped, "machine")

@@ -8,6 +8,7 @@ from envbuild.certify.terms import covers
 
 # Each in a process of its own: what one breaks, the others do not meet.
 PARTS = ("compute", "memory", "copies", "latency", "tensor", "cublas")
+_OWN = "codegen"  # where the image's compiler made something
 _FILE = "fast.image"
 # Code compiled at load time would be the driver's work, not the image's.
 _NO_JIT = ("CUDA_DISABLE_PTX_JIT=1",)
@@ -29,15 +30,17 @@ def compiling(bench: Bench, seen: Seen) -> Step:
 
 
 def running(bench: Bench, seen: Seen, *, own: bool) -> tuple[Step, ...]:
-    """Every part; with the image's code beside ours where its compiler made some."""
+    """Every part, and the image's code beside ours where its compiler made some."""
     argv = ["--nonce", seen.nonce, "--code", bench.probe()]
-    argv += ["--image", bench.out(_FILE), "--run", seen.nonce] if own else []
     gpu = seen.choice.gpu
     if gpu and gpu.uuid and gpu.uuid.startswith("GPU-"):
         argv += ["--uuid", gpu.uuid]
     if folder := facts.packages(seen.step("packages")).cublas:
         argv += ["--library", folder]
-    probe = bench.probe("probe")
+    image = ["--image", bench.out(_FILE), "--run", seen.nonce]
+    probe, every = bench.probe("probe"), [(part, argv) for part in PARTS]
+    every += [(_OWN, [*argv, *image])] if own else []
     return tuple(
-        Step(f"fast.{part}", (probe, "fast", part, *argv), _NO_JIT, _SECONDS) for part in PARTS
+        Step(f"fast.{part}", (probe, "fast", part, *words), _NO_JIT, _SECONDS)
+        for part, words in every
     )
