@@ -2,8 +2,9 @@
 # A debugger, profiler or sanitizer that is made for tests: it starts the program that it is given
 # and writes what the real one of its name writes, in short. MADE_TOOLS says how it misbehaves:
 #   lazy    it ends with 0 and leaves nothing     always  it finds, stops at and names everything
-#   flood   it prints without end                 killer  it ends whatever it can reach
+#   flood   it prints without end                 killer  it ends all that it can reach, and itself
 #   refused the machine lets it do nothing        root    it works for root alone
+#   fill    it writes until the disk is full
 name=$(basename "$0")
 kernel='' nonce='' out='' import='' tool='' metric='' wanted=''
 after=''
@@ -26,8 +27,9 @@ done
 full=envbuild_${kernel}_$nonce
 case $MADE_TOOLS in
   flood) yes "line after line" ;;
-  killer) kill -9 -1 ;;
+  killer) kill -9 -1; kill -9 $$ ;;
   lazy) exit 0 ;;
+  fill) exec dd if=/dev/zero of="$HOME/fill" bs=64k ;;
   root) [ "$(id -u)" = 0 ] || { echo "==ERROR== $name is for root" >&2; exit 1; } ;;
   refused)
     case $name in

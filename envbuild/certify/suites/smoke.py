@@ -119,7 +119,7 @@ def read(seen: Seen, step: str) -> Run:
     if ran.rc == 127:
         return Run((), "skip", NO_GLIBC, "image")
     try:
-        found = tuple(e for e in events(ran.out) if not _asked_for(e))
+        found = tuple(e for e in events(ran.out) if not asked_for(e))
     except InputError as e:
         return Run((), "inconclusive", e.what, "suite")
     start = next((e for e in found if e.event == "start"), None)
@@ -146,7 +146,7 @@ def read(seen: Seen, step: str) -> Run:
     return Run(found)
 
 
-def _asked_for(e: Event) -> bool:
+def asked_for(e: Event) -> bool:
     """The failure of the launch that must fail; what it answered has an event of its own."""
     return e.event == "failed" and e.call == "bad-launch" and e.code in BAD_LAUNCH
 

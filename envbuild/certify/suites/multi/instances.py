@@ -11,6 +11,7 @@ from envbuild.certify import sessions
 from envbuild.certify.answers import read
 from envbuild.certify.seen import Event, Seen
 from envbuild.certify.steps import Bench, Step, Work
+from envbuild.certify.suites import smoke
 from envbuild.certify.suites.common import unrun
 from envbuild.certify.suites.multi.common import Line
 from envbuild.certify.verdicts import ruled, settle
@@ -39,9 +40,9 @@ def next_work(bench: Bench, seen: Seen) -> Work | None:
     for i, uuid in enumerate(uuids(seen)):
         name = f"{_NAME}.{i}"
         if name not in names:
-            smoke = sessions.on_device(bench, name, seen.nonce)
+            add = sessions.on_device(bench, name, seen.nonce)
             who = (bench.probe("probe"), "peers", "--nonce", seen.nonce)
-            return Work(name, (smoke, Step(f"{name}.who", who, (), 30.0)), devices=(uuid,))
+            return Work(name, (add, Step(f"{name}.who", who, (), 30.0)), devices=(uuid,))
     return None
 
 
@@ -81,7 +82,8 @@ def _one(seen: Seen, step: str, uuid: str) -> _One:
     answer = read(seen, step, Event, once=("device", "sums", "changed", "skipped"))
     if not answer.whole:
         return _One(answer.verdict, answer.reason, answer.blame)
-    if failed := answer.one("failed"):
+    failed = next((e for e in answer.all("failed") if not smoke.asked_for(e)), None)
+    if failed:
         return _One("fail", f"{failed.call} answers {failed.code} {failed.says}", "machine")
     device = answer.one("device")
     if device is None or device.count != 1:
