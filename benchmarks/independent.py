@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Figures of the suite `fast` against NVIDIA's nvbench, on the same GPU, in turn, in cycles.
+"""Figures of the suite `fast` against nvbench and torch: the same GPU, in turn, in cycles.
 
 usage: python benchmarks/independent.py [--turns N] [--json FILE]
 
-The same prebuilt kernels run with the same arguments; only the measuring differs: nvbench has its
-own timers, its own way to read the clock and its own stopping rule. Needs a GPU, and the packages
-cuda-bench and cupy. Ends with 1 where a figure differs by more than 2 %.
+nvbench (the package cuda-bench, with cupy) runs the very kernels with the same arguments; it has
+its own timers, its own way to read the clock and its own stopping rule. torch, where it is there,
+adds and copies arrays of the same size with kernels of its own. Needs a GPU. Ends with 1 where a
+median ratio differs from 1 by more than 2 %.
 """
 
 import argparse
 import importlib
+import importlib.util
 import json
 import platform
 import statistics
@@ -25,138 +27,180 @@ PREBUILT = ROOT / "kernels" / "prebuilt"
 APART = 0.02
 # As in the runner: threads a block, and what keeps a second block from an SM.
 THREADS, BLOCK, ROOM = 1024, 256, 1024
+SAMPLES = 21
 
 
 class Shape(NamedTuple):
-    """How our runner laid out its kernels, so that the other does the same."""
+    """How our runner laid out its kernels, so that the others do the same."""
 
     rounds: int
     quads: int
     sms: int
 
 
-class Figures(NamedTuple):
-    """Microseconds and SM clock in MHz of each kernel."""
+class Figure(NamedTuple):
+    """Microseconds and SM clock in MHz; 0 = the clock was not read."""
 
-    fma_us: float
-    fma_mhz: float
-    triad_us: float
-    triad_mhz: float
+    us: float
+    mhz: float = 0.0
 
 
-VALUES: dict[str, Callable[[Figures], float]] = {
-    "fma.f32 cycles": lambda f: f.fma_us * f.fma_mhz,
-    "triad us": lambda f: f.triad_us,
-    "SM clock MHz": lambda f: f.fma_mhz,
+Figures = dict[str, Figure]
+# What is compared with what: cycles where both read a clock and it matters, else microseconds.
+ROWS: dict[str, tuple[str, str, Callable[[Figure], float]]] = {
+    "fma f32, cycles": ("fma", "nvbench fma", lambda f: f.us * f.mhz),
+    "fma f32, SM clock": ("fma", "nvbench fma", lambda f: f.mhz),
+    "triad, us": ("triad", "nvbench triad", lambda f: f.us),
+    "copy, us": ("copy", "nvbench copy", lambda f: f.us),
+    "triad against torch's add, us": ("triad", "torch add", lambda f: f.us),
+    "copy against torch's, us": ("copy", "torch copy", lambda f: f.us),
 }
 
 
 def ours() -> tuple[Figures, Shape]:
     """One run of our runner."""
     compute, memory = _part("compute"), _part("memory")
-    fma, triad = compute["samples", "fma.f32"], memory["samples", "dram.triad"]
-    shape = Shape(
-        rounds=fma["rounds"],
-        quads=memory["room", ""]["bytes"] // 16,
-        sms=compute["device", "NVIDIA"]["sms"],
-    )
-    return Figures(*_median(fma), *_median(triad)), shape
+    fma = compute["samples", "fma.f32"]
+    found = {
+        "fma": _median(fma),
+        "triad": _median(memory["samples", "dram.triad"]),
+        "copy": _median(memory["samples", "dram.copy"]),
+    }
+    quads = memory["room", ""]["bytes"] // 16
+    return found, Shape(fma["rounds"], quads, fma["sms"])
 
 
-def _median(line: dict[str, Any]) -> tuple[float, float]:
+def _median(line: dict[str, Any]) -> Figure:
     us = statistics.median(line["us"])
-    return us, statistics.median(line["cycles"]) / us
+    return Figure(us, statistics.median(line["cycles"]) / us)
 
 
 def _part(name: str) -> dict[tuple[str, str], Any]:
     probe = PREBUILT / platform.machine() / "probe"
-    with tempfile.TemporaryDirectory() as folder:
-        for path in PREBUILT.glob("*.fatbin"):
-            (Path(folder) / path.name).symlink_to(path)
-        argv = [str(probe), "fast", name, "--nonce", "0", "--code", folder]
-        done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    argv = [str(probe), "fast", name, "--nonce", "0", "--code", str(PREBUILT)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    # The device's line carries its product name, which starts with the vendor's.
-    return {(e["event"], e.get("name", "").split(" ")[0]): e for e in lines}
+    return {(e["event"], e.get("name", "")): e for e in lines}
 
 
-def theirs(shape: Shape) -> Figures:
-    """One run of nvbench, in a process of its own."""
+def other(name: str, shape: Shape) -> Figures:
+    """One run of another tool, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "nvbench.json"
-        argv = [sys.executable, __file__, "--child", str(out), json.dumps(shape)]
+        out = Path(folder) / "out.json"
+        argv = [sys.executable, __file__, "--child", name, str(out), json.dumps(shape)]
         subprocess.run(argv, check=True, stdout=sys.stderr)
         found = json.loads(out.read_text())
-    values = {bench["name"]: _summaries(bench) for bench in found["benchmarks"]}
-    return Figures(*values["fma"], *values["triad"])
+    if name == "torch":
+        return {f"torch {what}": Figure(us) for what, us in found.items()}
+    return {f"nvbench {bench['name']}": _summaries(bench) for bench in found["benchmarks"]}
 
 
-def _summaries(bench: dict[str, Any]) -> tuple[float, float]:
-    """Microseconds and MHz; nvbench names means, and they are of hundreds of even samples."""
+def _summaries(bench: dict[str, Any]) -> Figure:
+    """nvbench names means; they are of hundreds of even samples."""
     tags = {one["tag"]: one["data"][0]["value"] for one in bench["states"][0]["summaries"]}
     seconds, hertz = tags["nv/cold/time/gpu/mean"], tags["nv/cold/sm_clock_rate/mean"]
-    return float(seconds) * 1e6, float(hertz) / 1e6
+    return Figure(float(seconds) * 1e6, float(hertz) / 1e6)
 
 
-def child(out: str, shape: Shape) -> None:
-    """Register both kernels with nvbench and let it measure them."""
-    nvbench: Any = importlib.import_module("cuda.bench")
+def nvbench(out: str, shape: Shape) -> None:
+    """Let nvbench measure our kernels."""
+    bench: Any = importlib.import_module("cuda.bench")
     cupy: Any = importlib.import_module("cupy")
 
     def kernel(file: str, name: str) -> Any:  # noqa: ANN401
         return cupy.RawModule(path=str(PREBUILT / f"{file}.fatbin")).get_function(name)
 
-    multiply, add = kernel("fma", "envbuild_fma_f32"), kernel("memory", "envbuild_triad")
+    multiply = kernel("fma", "envbuild_fma_f32")
     shared = cupy.cuda.Device().attributes["MaxSharedMemoryPerMultiprocessor"] // 2 + ROOM
     multiply.max_dynamic_shared_size_bytes = shared
     sums = cupy.zeros(shape.sms * THREADS, cupy.float32)
-    words = cupy.arange(3 * shape.quads * 4, dtype=cupy.uint32)
+    words = cupy.zeros(3 * shape.quads * 4, cupy.uint32)
     a, b, c = (words[i * shape.quads * 4 :] for i in range(3))
     rounds, one = cupy.uint32(shape.rounds), cupy.float32(1)
+    add, move = kernel("memory", "envbuild_triad"), kernel("memory", "envbuild_copy")
+    grid = (shape.quads // BLOCK,)
 
-    def on(launch: Any, work: Callable[[], None]) -> None:  # noqa: ANN401
-        with cupy.cuda.ExternalStream(launch.get_stream().addressof()):
+    def measured(name: str, work: Callable[[], None]) -> None:
+        def launch(at: Any) -> None:  # noqa: ANN401
+            with cupy.cuda.ExternalStream(at.get_stream().addressof()):
+                work()
+
+        def run(state: Any) -> None:  # noqa: ANN401
+            state.exec(launch, batched=False)
+
+        run.__name__ = name
+        bench.register(run)
+
+    measured("fma", lambda: multiply((shape.sms,), (THREADS,), (sums, rounds, one, one),
+                                     shared_mem=shared))  # fmt: skip
+    measured("triad", lambda: add(grid, (BLOCK,), (c, a, b)))
+    measured("copy", lambda: move(grid, (BLOCK,), (c, b)))
+    bench.run_all_benchmarks(["nvbench", "--json", out, "--timeout", "5"])
+
+
+def torch(out: str, shape: Shape) -> None:
+    """torch's own kernels on arrays of the same size."""
+    lib: Any = importlib.import_module("torch")
+    a, b, c = (lib.zeros(shape.quads * 4, dtype=lib.float32, device="cuda") for _ in range(3))
+    works = {"add": lambda: lib.add(a, b, out=c), "copy": lambda: c.copy_(b)}
+    found = {}
+    for name, work in works.items():
+        times = []
+        for _ in range(SAMPLES + 3):
+            start, end = (lib.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
             work()
+            end.record()
+            lib.cuda.synchronize()
+            times.append(start.elapsed_time(end) * 1e3)
+        found[name] = statistics.median(times[3:])
+    Path(out).write_text(json.dumps(found))
 
-    def fma(state: Any) -> None:  # noqa: ANN401
-        def work() -> None:
-            multiply((shape.sms,), (THREADS,), (sums, rounds, one, one), shared_mem=shared)
 
-        state.exec(lambda launch: on(launch, work), batched=False)
-
-    def triad(state: Any) -> None:  # noqa: ANN401
-        def work() -> None:
-            add((shape.quads // BLOCK,), (BLOCK,), (c, a, b))
-
-        state.exec(lambda launch: on(launch, work), batched=False)
-
-    for run in (fma, triad):
-        nvbench.register(run)
-    nvbench.run_all_benchmarks(["nvbench", "--json", out, "--timeout", "5"])
+OTHERS: dict[str, tuple[str, Callable[[str, Shape], None]]] = {
+    "nvbench": ("cuda.bench", nvbench),
+    "torch": ("torch", torch),
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--turns", type=int, default=3, help="how often each measures, in turn")
     parser.add_argument("--json", type=Path, help="also write every figure")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(options.child[0], Shape(*json.loads(options.child[1])))
+        name, out, shape = options.child
+        OTHERS[name][1](out, Shape(*json.loads(shape)))
         return 0
+    there = [name for name, (module, _) in OTHERS.items() if _importable(module)]
+    if not there:
+        sys.exit("neither cuda-bench nor torch is installed")
     turns = []
     for _ in range(options.turns):
-        mine, shape = ours()
-        turns.append((mine, theirs(shape)))
+        figures, shape = ours()
+        for name in there:
+            figures |= other(name, shape)
+        turns.append(figures)
     far = False
-    for name, value in VALUES.items():
-        ratio = statistics.median(value(mine) / value(other) for mine, other in turns)
+    for name, (mine, theirs, value) in ROWS.items():
+        pairs = [(value(f[mine]), value(f[theirs])) for f in turns if theirs in f]
+        if not pairs:
+            continue
+        ratio = statistics.median(a / b for a, b in pairs)
         far = far or abs(ratio - 1) > APART
-        first = [value(figures) for figures in turns[0]]
-        print(f"{name:<16} ours {first[0]:.6g}  nvbench {first[1]:.6g}  ratio {ratio:.4f}")
+        first = f"{pairs[0][0]:.6g} and {pairs[0][1]:.6g}"
+        print(f"{name:<30} {first:<24} ratio {ratio:.4f}")
     if options.json:
-        options.json.write_text(json.dumps([[m._asdict(), t._asdict()] for m, t in turns]) + "\n")
+        options.json.write_text(json.dumps(turns) + "\n")
     return int(far)
+
+
+def _importable(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 if __name__ == "__main__":
