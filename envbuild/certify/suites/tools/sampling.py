@@ -8,7 +8,8 @@ limitations in NVIDIA's CUDA on WSL guide). Control: a report without sampling h
 from envbuild.certify import bugs, facts
 from envbuild.certify.seen import Seen
 from envbuild.certify.steps import Bench, Step
-from envbuild.certify.suites.tools import common, compute
+from envbuild.certify.suites.tools import common
+from envbuild.certify.suites.tools.compute import counted, counting
 from envbuild.certify.verdicts import ruled, settle
 from envbuild.values.certificate import Check, Control
 from envbuild.values.codec import replace
@@ -29,7 +30,7 @@ def steps(bench: Bench, seen: Seen) -> tuple[Step, ...]:
     """The clean kernel, sampled."""
     if facts.tool(seen, "ncu") is None or seen.platform == "wsl2":
         return ()
-    return compute.counting(bench, seen, _STEP, METRIC, "clean")
+    return counting(bench, seen, _STEP, METRIC, "clean")
 
 
 def check(seen: Seen) -> Check:
@@ -41,10 +42,10 @@ def check(seen: Seen) -> Check:
         return ruled(CHECK, "skip", stopped.reason, stopped.blame)
     kernel = bugs.kernel(seen, "clean")
     plain = seen.step("tools.ncu.read")
-    value = compute.counted(seen.step(f"{_STEP}.read"), kernel, METRIC)
+    value = counted(seen.step(f"{_STEP}.read"), kernel, METRIC)
     if value is None:
         reason = f"this ncu has no samples of this GPU: {common.said(seen, _STEP)}"
         return ruled(CHECK, "skip", reason, "machine")
-    red = plain is not None and compute.counted(plain, kernel, METRIC) is None
+    red = plain is not None and counted(plain, kernel, METRIC) is None
     control = Control(name="report without sampling", red=red, says="no such column")
     return settle(replace(CHECK, value=value), control)
