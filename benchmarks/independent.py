@@ -96,7 +96,7 @@ def other(name: str, shape: Shape) -> Figures:
 
 
 def _summaries(bench: dict[str, Any]) -> Figure:
-    """nvbench names means; they are of hundreds of even samples."""
+    """Means, which are what nvbench names; they are of hundreds of even samples."""
     tags = {one["tag"]: one["data"][0]["value"] for one in bench["states"][0]["summaries"]}
     seconds, hertz = tags["nv/cold/time/gpu/mean"], tags["nv/cold/sm_clock_rate/mean"]
     return Figure(float(seconds) * 1e6, float(hertz) / 1e6)
@@ -139,10 +139,13 @@ def nvbench(out: str, shape: Shape) -> None:
 
 
 def torch(out: str, shape: Shape) -> None:
-    """torch's own kernels on arrays of the same size."""
+    """Kernels of torch itself on arrays of the same size."""
     lib: Any = importlib.import_module("torch")
     a, b, c = (lib.zeros(shape.quads * 4, dtype=lib.float32, device="cuda") for _ in range(3))
-    works = {"add": lambda: lib.add(a, b, out=c), "copy": lambda: c.copy_(b)}
+    works: dict[str, Callable[[], Any]] = {
+        "add": lambda: lib.add(a, b, out=c),
+        "copy": lambda: c.copy_(b),
+    }
     found = {}
     for name, work in works.items():
         times = []
