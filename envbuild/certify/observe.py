@@ -234,29 +234,27 @@ def _further(bench: steps.Bench, seen: Seen, say: Callable[[str], None]) -> Seen
         next_work = getattr(SUITES[name], "next_work", None)
         while next_work and (work := next_work(bench, seen)):
             say(f"{name:<9} {work.name}")
-            try:
-                seen = _run(bench, seen, work)
-            except MachineError as e:
-                # What was seen so far is kept; this suite has no container.
-                lost = Session(name=work.name, rc=NOT_STARTED, says=f"{e.what}: {e.why or e.fix}")
-                seen = _with(seen, lost)
+            seen = _run(bench, seen, work)
     return seen
 
 
 def _run(bench: steps.Bench, seen: Seen, work: steps.Work) -> Seen:
-    """One container run, with the chosen GPU where it wants one."""
-    gpu = seen.choice.gpu
+    """One container run, with the chosen GPU where it wants one.
+
+    Where no container comes up, that is a result too: what was seen so far is kept.
+    """
+    gpu, access, env, devices = seen.choice.gpu, seen.choice.access, Pairs(), work.devices
     if not work.gpu:
-        session = steps.run(bench, work.name, work.steps, env=_NO_GPU, user=work.user)
-        return _with(seen, session)
-    wanted = work.devices
-    if wanted is None:
-        wanted = (gpu.uuid,) if gpu and gpu.uuid and len(seen.gpus) > 1 else ()
-    access = seen.choice.access
-    return _with(
-        seen,
-        steps.run(bench, work.name, work.steps, access=access, devices=wanted, user=work.user),
-    )
+        access, env, devices = "none", _NO_GPU, ()
+    elif devices is None:
+        devices = (gpu.uuid,) if gpu and gpu.uuid and len(seen.gpus) > 1 else ()
+    try:
+        session = steps.run(
+            bench, work.name, work.steps, access=access, devices=devices, env=env, user=work.user
+        )
+    except MachineError as e:
+        session = Session(name=work.name, rc=NOT_STARTED, says=f"{e.what}: {e.why or e.fix}")
+    return _with(seen, session)
 
 
 def _with(seen: Seen, session: Session) -> Seen:

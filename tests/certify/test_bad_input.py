@@ -104,3 +104,14 @@ def test_whatever_happens_is_a_verdict(suite: str, ill: Callable[[Completed], Co
         assert check.verdict in {"pass", "inconclusive", "skip"} or check.blame, check
     # What was seen before is kept: the same run certifies smoke.
     assert state(now, ("smoke",)).exit == 0
+
+
+def test_a_container_that_never_gets_a_gpu_leaves_what_the_image_showed() -> None:
+    made = type("Made", (Ill,), {"suite": "work", "ill": staticmethod(_raise)})
+    now = observe(made(device("RTX 4090")), "smoke", "fast")
+    found = state(now, ("smoke",))
+    smoke = next(one for one in found.suites if one.name == "smoke")
+    assert {(check.verdict, check.blame) for check in smoke.checks} == {("fail", "machine")}
+    assert "docker cannot start a container: no such device" in smoke.checks[0].reason
+    assert found.exit == 4
+    assert state(now, ("toolchain",)).exit == 0
