@@ -45,7 +45,7 @@ def judged(
         return ruled(check, "fail", wrong, "machine")
     limit = limits.cycle_limit(rating)
     check, found = measured_in_cycles(seen, check, answer, line, dtype=dtype, limit=limit)
-    check = _cut(limits.against(check, found, limit, "machine"), found, rungs)
+    check = cut(limits.against(check, found, limit, "machine"), found, rungs)
     return settled(check, 2, *_controls(answer, line, figure))
 
 
@@ -57,7 +57,7 @@ def settled(check: Check, wanted: int, *controls: Control) -> Check:
     return settle(check, *controls)
 
 
-def _cut(check: Check, found: Measure, rungs: tuple[float, ...]) -> Check:
+def cut(check: Check, found: Measure, rungs: tuple[float, ...]) -> Check:
     """A product that reaches a rung as others reach the whole is none that fails."""
     if check.verdict != "fail" or not found.limit or not found.floor:
         return check

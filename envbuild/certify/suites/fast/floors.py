@@ -50,6 +50,8 @@ FLOORS = (
     Floor(("cublas.f32",), 0.70, f"{_H200}: 0.766"),
     Floor(_CUBLAS, 0.85, f"{_H200}: 0.92 to 0.96", cc="9.0"),
     Floor(_CUBLAS, 0.70, "one H200 reaches 0.92; other devices not measured here"),
+    # Both ways at once: one H200 copies and adds at 0.90 and 0.93 of what it reads.
+    Floor(("dram.copy", "dram.triad"), 0.62, "a T4 and a cloud A100 40 GB: 0.75 and 0.74 reading"),
     Floor(_DRAM, 0.70, "a cloud A100 40 GB: 0.74", memory="hbm"),
     Floor(_DRAM, 0.70, "a T4: 0.75; inline ECC costs more", memory="gddr"),
 )

@@ -35,6 +35,11 @@ def checks(seen: Seen) -> tuple[Check, ...]:
     return tuple(_check(seen, one) for one in TYPES)
 
 
+def rungs(seen: Seen) -> tuple[float, ...]:
+    """Shares of the rate that this product may be cut to; none for one that a row names."""
+    return () if seen.card.brand else _RUNGS
+
+
 def _check(seen: Seen, one: Type) -> Check:
     figure = f"tensor.{one.name}"
     check = Check(
@@ -55,7 +60,12 @@ def _check(seen: Seen, one: Type) -> Check:
         reason = f"this capability has no plain instruction for {one.name} in tensor cores"
         return ruled(check, "skip", reason, None)
     rating = seen.card.rate("tensor", one.name, one.accumulate)
-    rungs = () if seen.card.brand else _RUNGS
     return cycles.judged(
-        seen, check, where="tensor", figure=figure, dtype=one.name, rating=rating, rungs=rungs
+        seen,
+        check,
+        where="tensor",
+        figure=figure,
+        dtype=one.name,
+        rating=rating,
+        rungs=rungs(seen),
     )
