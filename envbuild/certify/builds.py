@@ -46,9 +46,12 @@ def told(facts: ImageFacts, nonce: str) -> Iterator[Session]:
     if facts.arch_list or "torch.cuda" in have:
         line = {"version": have.get("torch", ""), "cuda": have.get("torch.cuda", "")}
         yield _session(torch.STEP, nonce, {**line, "targets": facts.arch_list, "available": True})
-    if "cupy.nvrtc" in have:
-        line = {"version": have.get("cupy", ""), "cuda": have.get("cupy.cuda", "")}
-        yield _session(cupy.STEP, nonce, {**line, "nvrtc": have["cupy.nvrtc"]})
+    if "cupy" in have:
+        line = {"version": have["cupy"], "cuda": have.get("cupy.cuda", "")}
+        # A cupy that was asked and names no NVRTC found none.
+        says = "" if "cupy.nvrtc" in have else "libnvrtc.so: cannot open shared object file"
+        nvrtc = have.get("cupy.nvrtc", "")
+        yield _session(cupy.STEP, nonce, {**line, "nvrtc": nvrtc, "says": says})
 
 
 def _line(seen: Seen, step: str) -> Said | None:

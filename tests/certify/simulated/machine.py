@@ -139,6 +139,7 @@ class Machine:
         self.place = where or place(device)
         self.held = image or inside(device.cc)
         self.trouble = trouble
+        self.specs: list[RunSpec] = []
         self.random = random.Random(f"{device.title} {seed}")  # noqa: S311 - noise
 
     @property
@@ -160,6 +161,7 @@ class Machine:
 
     def run(self, ref: str, spec: RunSpec) -> Completed:
         assert self.inspect(ref)
+        self.specs.append(spec)
         lines = []
         for name, limit, env, argv in _steps(Path(spec.argv[1])):
             call = Call(

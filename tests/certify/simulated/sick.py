@@ -1,4 +1,4 @@
-"""What can ail a machine or an image, each with the check that must see it, and controls that sleep."""
+"""What can ail a machine or an image, with the check that must see it; controls that sleep."""
 
 from tests.certify.simulated.machine import Trouble
 
