@@ -45,6 +45,8 @@ def verdict(driver: Path, folder: Path, command: str, old: str = "", new: str = 
     """Of the check, with one text of its part of the runner replaced."""
     text = (RUNNER / f"{command}.c").read_text(encoding="utf-8")
     assert not old or text.count(old) == 1, old
+    # Fewer numbers are as good here, where a CPU plays the devices.
+    text = text.replace("NUMBERS = 4 << 20", "NUMBERS = 1 << 16")
     (folder / f"{command}.c").write_text(text.replace(old, new) if old else text)
     (folder / "main.c").write_text(
         f'#include "probe.h"\nint main(int n, char **a) {{ (void)n; return {command}(a + 1); }}\n'
