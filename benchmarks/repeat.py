@@ -1,6 +1,6 @@
 """How often a suite gives which verdict on one GPU: the image, or the system here, again and again.
 
-usage: repeat.py [-n 10] [--suite fast] [--rootfs /] [-o FILE] [IMAGE] [--env NAME=VALUE ...]
+usage: repeat.py [-n 10] [--suite fast] [--rootfs /] [--record FOLDER] [IMAGE] [--env NAME=VALUE ...]
 
 Each run is what `certify --require SUITE` observes and judges, less those before it that say
 nothing of speed. Prints a line a check: verdicts, the share of the limit over all runs, and how far
@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--suite", default="fast")
     parser.add_argument("--rootfs", default="/", help="folder to use where no image is named")
     parser.add_argument("--env", action="append", default=[], help="NAME=VALUE with --rootfs")
-    parser.add_argument("-o", "--output", type=Path, help="a line of JSON a check and run")
+    parser.add_argument("--record", type=Path, help="folder for what each run observed")
     given = parser.parse_args()
     if given.image:
         engine = holding(given.image).engine
@@ -59,11 +59,11 @@ def main() -> int:
         )
         suite = next(s for s in judge(seen, (given.suite,)).suites if s.name == given.suite)
         runs.append(suite.checks)
+        if given.record:
+            given.record.mkdir(parents=True, exist_ok=True)
+            (given.record / f"{number + 1}.json").write_bytes(dump_line(seen))
         took = time.monotonic() - start
         print(f"run {number + 1}: {suite.verdict}, {took:.1f} s", file=sys.stderr, flush=True)
-    if given.output:
-        lines = (dump_line(check) for checks in runs for check in checks)
-        given.output.write_bytes(b"".join(line + b"\n" for line in lines))
     for checks in zip(*runs, strict=True):
         print(_line(checks))
     return 0
