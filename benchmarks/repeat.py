@@ -1,6 +1,6 @@
 """How often a suite gives which verdict on one GPU: the image, or the system here, again and again.
 
-usage: repeat.py [-n 10] [--suite fast] [--rootfs /] [--record FOLDER] [IMAGE] [--env NAME=VALUE ...]
+usage: repeat.py [-n 10] [--suite fast] [--rootfs /] [--record FOLDER] [--env NAME=VALUE] [IMAGE]
 
 Each run is what `certify --require SUITE` observes and judges, less those before it that say
 nothing of speed. Prints a line a check: verdicts, the share of the limit over all runs, and how far
