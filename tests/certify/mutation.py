@@ -4,6 +4,7 @@
 judge those that were recorded; `script/mutate-certify` runs all of them.
 """
 
+import re
 import shutil
 import subprocess
 import threading
@@ -20,7 +21,7 @@ from envbuild.certify.seen import Ran, Seen, Session
 from envbuild.certify.steps import Bench, Runner, Work, run
 from envbuild.certify.suites import SUITES
 from envbuild.values.certificate import Check
-from envbuild.values.codec import replace
+from envbuild.values.codec import dump, load, replace
 
 HERE = Path(__file__).parent
 # What the probe is made of: `PROBE` of script/build-probes, less what it does not list.
@@ -74,8 +75,21 @@ class Outcome(msgspec.Struct, frozen=True):
 class Recording(msgspec.Struct, frozen=True):
     """What is kept of a machine: its unbroken run up to `smoke`, and what became of each mutant."""
 
-    seen: Seen
+    seen: msgspec.Raw
     outcomes: tuple[Outcome, ...]
+
+    @classmethod
+    def of(cls, seen: Seen, outcomes: Sequence[Outcome]) -> "Recording":
+        """A recording, without what no check reads."""
+        short = tuple(
+            msgspec.structs.replace(one, ran=tuple(_short(ran) for ran in one.ran))
+            for one in outcomes
+        )
+        return cls(msgspec.Raw(dump(seen)), short)
+
+    def run(self) -> Seen:
+        """The unbroken run."""
+        return load(Seen, bytes(self.seen), "recording")
 
 
 def mutants() -> tuple[Mutant, ...]:
@@ -207,6 +221,27 @@ class Range:
             out = bench.probes / f"{name}.fatbin"
             _call("nvcc", "-fatbin", "-gencode", target, "-o", out, source / f"{name}.cu")
         return bench
+
+
+def _short(ran: Ran) -> Ran:
+    """Without the sweep over sizes and the device's own time."""
+    lines = [line for line in ran.out.splitlines(keepends=True) if "l2.sweep." not in line]
+    return replace(ran, out=re.sub(r',"ns":\[[^]]*\]', "", "".join(lines)))
+
+
+def again(seen: Seen, mutant: Mutant, outcome: Outcome) -> Outcome:
+    """What was recorded of a mutant, judged anew."""
+    sessions_ = {"smoke": "work"}
+    name = sessions_.get(mutant.suite, mutant.suite)
+    kept = tuple(s for s in seen.sessions if not _of(s, mutant.suite))
+    now = replace(
+        seen,
+        asked=tuple(dict.fromkeys((*seen.asked, mutant.suite))),
+        sessions=(*kept, Session(name=name, rc=0, steps=outcome.ran)),
+    )
+    checks = verdicts(now, mutant.suite)
+    found = {name: checks[name] for name in mutant.red}
+    return Outcome(outcome.title, outcome.ran, found)
 
 
 def verdicts(seen: Seen, suite: str) -> dict[str, str]:
