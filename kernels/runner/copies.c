@@ -77,6 +77,8 @@ static int lock_budget(unsigned *mib)
         if (CHECK(host_release, (parts[--n])))
             return 1;
     }
+    if (refused)
+        cu.memory_info(&available, &total); /* takes along what the refusal may have left behind */
     int after = cu.memory_info(&available, &total);
     event("pinned");
     whole("bytes", (long long)*mib * MIB);
