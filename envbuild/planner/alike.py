@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -41,16 +41,16 @@ class Kind(NamedTuple):
     nodes: list[Node]
 
 
-def kinds(table: Table, nodes: Sequence[Node]) -> list[Kind]:
+def kinds(nodes: Sequence[Node], oldest: Mapping[str, str]) -> list[Kind]:
     """The kinds of these machines, by their cards, then as they come.
 
     Products that differ in nothing but the name are one, and so are drivers between which no row
-    names another: whatever a rule compares a driver with is in the rows.
+    names another: whatever a rule compares a driver with is in the rows. ``oldest`` is what `alike`
+    found of these machines.
     """
     cards: dict[Card, Card] = {}
     known: dict[int, Kind] = {}
     found: dict[Target, Kind] = {}
-    oldest = _oldest(table, nodes)
     for node in nodes:
         kind = known.get(id(node.target))
         if kind is None:
@@ -84,7 +84,7 @@ def newest(group: Sequence[Kind]) -> Target:
     return on_driver(kind.first, driver)
 
 
-def _oldest(table: Table, nodes: Sequence[Node]) -> dict[str, str]:
+def alike(table: Table, nodes: Sequence[Node]) -> dict[str, str]:
     """For each driver of these machines the oldest that is alike.
 
     That is the same branch, and the same place among the versions in the rows: between two of

@@ -148,6 +148,7 @@ def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
         if row is not None and wanted.range is not None and own_range(row, wanted) is None:
             yield wanted.name + _pin(wanted.range, None)
         yield _package(row, wanted)
+        yield from row.beside if row is not None else ()
     cudnn = row_for(table, Wanted(name="cudnn"), place.cuda, target.cc)
     if old and choice.build is None and cudnn is not None and "<" in cudnn.requirement:
         yield _package(cudnn, Wanted(name="cudnn"))

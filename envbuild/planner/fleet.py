@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from envbuild.matrix.model import Matrices
-from envbuild.planner.alike import Kind, Node, kinds, newest
+from envbuild.planner.alike import Kind, Node, alike, kinds, newest
 from envbuild.planner.cards import cpu_of
 from envbuild.planner.choose import choose, feasible
 from envbuild.planner.join import join, own
@@ -41,10 +41,22 @@ def cover(nodes: Sequence[Node], matrices: Matrices, *, split: bool, strict: boo
             other node, it always is.
     """
     table = table_of(matrices)
+    oldest = alike(table, nodes)
+    # Of hundreds of drivers each rule judges a few; what is said of a machine names its own.
+    table.alike = {driver: first for driver, first in oldest.items() if driver != first}
+    try:
+        return _cover(table, nodes, kinds(nodes, oldest), split=split, strict=strict)
+    finally:
+        table.alike = {}
+
+
+def _cover(
+    table: Table, nodes: Sequence[Node], every: list[Kind], *, split: bool, strict: bool
+) -> Fleet:
     broken: list[tuple[Kind, tuple[str, str]]] = []
     served: list[Kind] = []
     alone: list[Kind] = []
-    for kind in kinds(table, nodes):
+    for kind in every:
         why = _impossible(table, kind.target)
         if why is not None:
             broken.append((kind, why))
@@ -70,13 +82,13 @@ def cover(nodes: Sequence[Node], matrices: Matrices, *, split: bool, strict: boo
             told |= {node.name: _node(node, number, need) for node in kind.nodes}
     for kind, (reason, _) in broken:
         told |= {node.name: _node(node, None, DriverNeed(), reason) for node in kind.nodes}
-    every = (*(f for entry in entries for f in entry.plan.findings), *findings)
+    said = (*(f for entry in entries for f in entry.plan.findings), *findings)
     return Fleet(
-        outcome=outcome(every),
+        outcome=outcome(said),
         entries=entries,
         findings=tuple(findings),
         nodes=tuple(told.get(n.name) or _node(n, None, DriverNeed()) for n in nodes if n.name),
-        matrix=matrix_id(matrices),
+        matrix=matrix_id(table.matrices),
     )
 
 

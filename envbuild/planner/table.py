@@ -135,6 +135,8 @@ class Table:
         self.of_source = self.groups(("source",))
         self.of_kind = self.groups(("kind",))
         self.memo: dict[object, object] = {}
+        # Drivers that no rule tells apart, each with the one that is judged: filled for a fleet.
+        self.alike: dict[str | None, str] = {}
 
     def capability(self, cc: str) -> Capability:
         """The row of one compute capability that is known to exist."""

@@ -12,10 +12,11 @@ from envbuild.planner.needs import driver_needs
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.resolve import resolve
 from envbuild.planner.spell import argv, as_request
-from envbuild.planner.table import Table, lowest
+from envbuild.planner.table import Table, lowest, remember
 from envbuild.planner.target import Part, Target, Wanted, parts, without
 from envbuild.values.codec import replace
 from envbuild.values.finding import Step
+from envbuild.values.request import Request
 
 _FROM = {
     "image": "the vendor's image",
@@ -183,7 +184,7 @@ def _changed(table: Table, target: Target, part: Part) -> str:
     if part.field == "driver":
         return f"with {_window(table, target)}"
     return {
-        "glibc": "with another C library",
+        "glibc": "on a system with an older or newer C library (glibc), such as a container has",
         "platform": "on Linux itself, not in WSL 2",
         "arch": f"on an {target.arch} machine",
         "l4t": "without an L4T, which these cards do not run",
@@ -236,7 +237,19 @@ def _driver(table: Table, target: Target) -> Step:
 
 
 def _window(table: Table, target: Target) -> str:
-    """From the oldest driver with which there is a plan to the last that drives the cards."""
+    """From the oldest driver with which there is a plan to the last that drives the cards.
+
+    Remembered: machines of a fleet that differ in their drivers alone are told the same.
+    """
+    key = ("window", replace(target, request=Request(), provenance=()))
+    known = table.memo.get(key)
+    if not isinstance(known, str):
+        known = _searched(table, target)
+        remember(table, key, known)
+    return known
+
+
+def _searched(table: Table, target: Target) -> str:
     least = next(filter(partial(_enough, table, target), _drivers(table, target)), None)
     lasts = [n for cc in target.cc if (n := table.capability(cc).last_branch) is not None]
     last = drivers.branch(table, min(lasts)) if lasts else None

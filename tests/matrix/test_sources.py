@@ -17,6 +17,7 @@ PACKAGES = {
     "die-map",
     "nvcc-wheels",
     "package-index",
+    "bitsandbytes-wheels",
     "package-wheels",
     "ptxas-probe",
     "tensorflow-wheels",
@@ -24,6 +25,7 @@ PACKAGES = {
     "torch-metadata",
     "torch-wheels",
     "triton-wheels",
+    "xformers-wheels",
     "wheel-pythons",
 }
 

@@ -116,7 +116,7 @@ def test_a_fact_is_changed_and_a_wish_is_dropped() -> None:
         (
             "3.5",
             {"driver": "525.60.13", "where": "host", "glibc": "2.41"},
-            "with another C library",
+            "on a system with an older or newer C library (glibc), such as a container has",
             "plan --cc 3.5 --where host",
         ),
         ("3.5", {"platform": "wsl2"}, "on Linux itself, not in WSL 2", "plan --cc 3.5"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from envbuild.matrix.load import load
 from envbuild.matrix.model import Matrices
-from envbuild.planner.alike import Node, kinds
+from envbuild.planner.alike import Node, alike, kinds
 from envbuild.planner.choose import builds, choose, feasible, places
 from envbuild.planner.cover import fewest, largest, parts
 from envbuild.planner.fleet import cover
@@ -301,7 +301,7 @@ def test_no_rule_tells_machines_of_one_kind_apart(cards: list[str], data: st.Dat
         )
         for major, number in releases
     ]
-    for kind in kinds(table(), nodes):
+    for kind in kinds(nodes, alike(table(), nodes)):
         assert kind.target.driver in {node.target.driver for node in nodes}
         for node in kind.nodes:
             assert places(table(), node.target) == places(table(), kind.target)
@@ -314,7 +314,7 @@ def test_drivers_between_which_no_row_names_another_are_one_kind() -> None:
     """R580 has rows at 580.65.06 and 580.173.02: below, on, between and above them."""
     drivers = ["580.1.01", "580.65.06", "580.70.01", "580.71.01", "580.173.02", "580.200.01"]
     nodes = [Node(name, _machine("8.6", driver=name)) for name in drivers]
-    found = kinds(table(), nodes)
+    found = kinds(nodes, alike(table(), nodes))
     assert [[node.name for node in kind.nodes] for kind in found].count(drivers[2:4]) == 1
     assert {kind.target.driver for kind in found if len(kind.nodes) > 1} == {"580.70.01"}
 

@@ -4,6 +4,11 @@ from typing import Any
 
 import pytest
 
+from envbuild.matrix.load import load
+from envbuild.planner.plan import plan
+from envbuild.planner.resolve import resolve
+from envbuild.values.plan import Plan
+from envbuild.values.request import Request, Wish
 from tests.planner.ask import ask, ids, why
 
 
@@ -58,9 +63,9 @@ def test_a_card_between_those_that_the_wheels_hold_is_not_served() -> None:
 
 
 def test_an_unknown_package_says_that_its_torch_is_not_judged() -> None:
-    (alone,) = says("package-unknown", "7.0", packages="vllm")
+    (alone,) = says("package-unknown", "7.0", packages="deepspeed")
     assert "add --with torch" in alone
-    (beside,) = says("package-unknown", "7.0", packages="vllm,torch")
+    (beside,) = says("package-unknown", "7.0", packages="deepspeed,torch")
     assert "add --with torch" not in beside
 
 
@@ -245,3 +250,63 @@ def test_python_packages_on_a_system_whose_packages_are_not_installed() -> None:
     plan = ask("8.6", packages="torch==2.8.0", base_os="rockylinux9")
     assert plan.outcome == "refuse"
     assert "for Ubuntu and Debian alone, not for rockylinux9" in why(plan, "12.8")
+
+
+@pytest.mark.parametrize(
+    ("packages", "cc", "requirement"),
+    [
+        ("vllm", "6.1", ""),
+        ("vllm", "7.0", "vllm<0.15"),
+        ("vllm", "7.5", "vllm"),
+        ("xformers", "5.2", ""),
+        ("xformers", "6.0", "xformers<0.0.31"),
+        ("xformers", "7.5", "xformers"),
+        ("flash-attn", "7.5", ""),
+        ("flash-attn", "8.0", "flash-attn"),
+        ("cudf", "6.1", ""),
+        ("cudf", "7.0", "cudf-cu12"),
+        ("cudf", "7.5", "cudf-cu13"),
+        ("bitsandbytes", "3.7", ""),
+        ("bitsandbytes", "5.2", "bitsandbytes<0.48"),
+        ("bitsandbytes", "6.1", "bitsandbytes"),
+    ],
+)
+def test_where_a_package_begins(packages: str, cc: str, requirement: str) -> None:
+    plan = ask(cc, packages=packages)
+    assert (plan.outcome == "refuse") == (not requirement)
+    assert requirement in (*plan.packages, "")
+
+
+def test_a_package_takes_the_library_of_its_toolkit() -> None:
+    """Bitsandbytes has one for 12.6 that begins at 6.0, and one for 12.8 that begins at 7.0."""
+    assert ask("6.1", packages="bitsandbytes", cuda="12.8").outcome == "refuse"
+    assert ask("7.0", packages="bitsandbytes", cuda="12.8").outcome != "refuse"
+    assert ask("6.1", packages="bitsandbytes", cuda="12.6").outcome != "refuse"
+
+
+def test_a_package_that_is_built_on_torch_asks_for_it() -> None:
+    (alone,) = says("package-torch", "7.5", packages="vllm")
+    assert "add --with torch" in alone
+    (beside,) = says("package-torch", "7.5", packages="vllm,torch")
+    assert "pip's to say" in beside
+    assert not says("package-torch", "7.5", packages="cudf")
+
+
+def test_what_a_package_needs_and_does_not_say_is_in_the_plan() -> None:
+    """numba-cuda 0.30.4 with numpy 2.5, on an H200: no attribute 'row_stack'."""
+    assert "numpy<2.5" in ask("8.6", packages="numba").packages
+    assert "numpy<2.5" in ask("6.1", packages="numba-cuda").packages
+    assert "numpy<2.5" not in ask("8.6", packages="cupy").packages
+    assert any("numpy<2.5" in text for text in says("package-needs", "8.6", packages="numba"))
+
+
+@pytest.mark.parametrize(
+    ("numpy", "fits"),
+    [("==2.4", True), ("==2.5", False), (">=2.5", False), (">=2.0", True), ("<3", True)],
+)
+def test_a_wish_against_what_a_package_needs(numpy: str, fits: bool) -> None:
+    wishes = (Wish(name="numba"), Wish(name="numpy", range=numpy))
+    made = plan(resolve(Request(cc=("8.6",), packages=wishes), None, load()), load())
+    assert isinstance(made, Plan)
+    assert (made.outcome != "refuse") == fits
+    assert fits or any("numba-cuda 0.30.4 needs numpy<2.5" in f.says for f in made.findings)

@@ -62,6 +62,8 @@ class PackageRule(Row):
         pythons: interpreters that ``version`` has wheels for, where known.
         glibc: oldest C library that those wheels run on, as for torch.
         cudnn: it brings a cuDNN, of any version that pip finds.
+        beside: requirements that it needs and does not state (``numpy<2.5``).
+        torch: it is built for one version of torch, which its row does not name.
     """
 
     name: str
@@ -81,6 +83,8 @@ class PackageRule(Row):
     pythons: tuple[str, ...] = ()
     glibc: str | None = None
     cudnn: bool = False
+    beside: tuple[str, ...] = ()
+    torch: bool = False
     extra: tuple[str, ...] = ()
 
 

@@ -33,6 +33,7 @@ NOTES = (
     machine.container_toolkit,
     packages.cudnn_floor,
     packages.package_level,
+    packages.package_company,
     packages.torch_compile,
     packages.triton_reach,
     packages.torch_ptx,

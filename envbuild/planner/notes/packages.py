@@ -89,6 +89,21 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
             yield note("package-version", "info" if inside else "warn", says, source)
 
 
+def package_company(chosen: Chosen) -> Iterator[Finding]:
+    """What a package needs beside it: a version that it does not state, a torch."""
+    for wanted in chosen.target.packages:
+        row = row_for(chosen.table, wanted, chosen.choice.place.cuda, chosen.target.cc)
+        if row is not None and row.beside:
+            says = f"{row.name} {row.version} needs {', '.join(row.beside)} and does not say so"
+            yield note("package-needs", "info", says, cite(row, row.name))
+        if row is not None and row.torch:
+            build = chosen.choice.build
+            says = f"{wanted} is built for one torch, which its row does not name: "
+            pip = f"whether that is {build.torch} is pip's to say" if build is not None else ""
+            says += pip or "add --with torch, so that a build for these cards is taken"
+            yield note("package-torch", "warn", says, cite(row, row.name))
+
+
 def torch_compile(chosen: Chosen) -> Iterator[Finding]:
     """The compiler behind torch.compile reaches fewer cards than the wheel."""
     build, table = chosen.choice.build, chosen.table

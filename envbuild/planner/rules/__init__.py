@@ -35,6 +35,7 @@ HARD = (
     images.tag_exists,
     packages.package_served,
     packages.package_python,
+    packages.package_beside,
     driver.package_jit,
     wishes.cuda_range,
     platforms.base_os,

@@ -44,14 +44,27 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Rows that a rule lets pass, as a mask, and what it says: (mask, finding) pairs."""
+    """Rows that a rule lets pass, as a mask, and what it says: (mask, finding) pairs.
+
+    Attributes:
+        parts: the verdicts on each card, where it is made of them.
+        anew: says it of the driver in hand, where it was judged of one that is alike.
+    """
 
     mask: int
-    says: tuple[tuple[int, Finding], ...]
+    says: tuple[tuple[int, Finding], ...] = ()
+    parts: "tuple[Verdict, ...]" = ()
+    anew: Callable[[int], Finding | None] | None = None
 
     def about(self, index: int) -> Finding | None:
         """What it says about one place (or build)."""
-        return next((finding for mask, finding in self.says if mask >> index & 1), None)
+        for part in self.parts:
+            if (finding := part.about(index)) is not None:
+                return finding
+        for mask, finding in self.says:
+            if mask >> index & 1:
+                return finding if self.anew is None else self.anew(mask)
+        return None
 
 
 def rule(
@@ -85,23 +98,29 @@ def _asked(fields: tuple[str, ...]) -> Callable[[Target], bool] | None:
 
 
 def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
-    """The rule's verdict on every row, remembered per table and per what the rule reads."""
+    """The rule's verdict on every row, remembered per table and per what the rule reads.
+
+    Of drivers that are alike (`Table.alike`) one is judged; what is said names the one in hand.
+    """
     if rule.asked is not None and not rule.asked(target):
         return _silent(table, rule.axis == "build")
-    key = (rule.id, rule.values(target))
+    judged = target
+    if "driver" in rule.reads and target.driver in table.alike:
+        judged = replace(target, driver=table.alike[target.driver])
+    key = (rule.id, rule.values(judged))
     if not rule.each or not target.cards:
-        return _known(rule, table, target, key)
+        return _of(rule, table, judged, target, key)
     by_cc = rule.each == "cc"
-    one = [
-        _known(rule, table, target, (key, card.cc if by_cc else card), card)
+    one = tuple(
+        _of(rule, table, judged, target, (key, card.cc if by_cc else card), card=card)
         for card in target.cards
-    ]
+    )
     if len(one) == 1:
         return one[0]
     mask = _every(rule, table)
     for made in one:
         mask &= made.mask
-    return Verdict(mask, tuple(said for made in one for said in made.says))
+    return Verdict(mask, parts=one)
 
 
 def _silent(table: Table, build: bool) -> Verdict:
@@ -112,15 +131,28 @@ def _silent(table: Table, build: bool) -> Verdict:
     return known
 
 
-def _known(
-    rule: Rule, table: Table, target: Target, key: object, card: Card | None = None
+def _of(
+    rule: Rule,
+    table: Table,
+    judged: Target,
+    target: Target,
+    key: object,
+    *,
+    card: Card | None = None,
 ) -> Verdict:
+    """The verdict on a target, or on one of its cards; ``judged`` differs in its driver alone."""
     known = table.memo.get(key)
-    if isinstance(known, Verdict):
+    if not isinstance(known, Verdict):
+        known = _judge(rule, table, judged if card is None else replace(judged, cards=(card,)))
+        remember(table, key, known)
+    if judged is target or not known.says:
         return known
-    made = _judge(rule, table, target if card is None else replace(target, cards=(card,)))
-    remember(table, key, made)
-    return made
+
+    def anew(mask: int) -> Finding | None:
+        own = target if card is None else replace(target, cards=(card,))
+        return rule.judge(table, _row(rule, table, mask), own)
+
+    return Verdict(known.mask, known.says, anew=anew)
 
 
 def _judge(rule: Rule, table: Table, target: Target) -> Verdict:
@@ -154,6 +186,15 @@ def _rows(rule: Rule, table: Table) -> Iterable[tuple[object, int]]:
         return ((table.places[i], 1 << i) for i in bits(scope))
     groups = table.groups(rule.axis, scope)
     return ((table.places[lowest(mask)], mask) for mask in groups.values())
+
+
+def _row(rule: Rule, table: Table, mask: int) -> object:
+    """The row that was judged for all that a mask stands for."""
+    first = lowest(mask)
+    if rule.axis == "build":
+        return table.builds[first]
+    place = table.places[first]
+    return table.toolkits[place.cuda] if rule.axis == "toolkit" else place
 
 
 def about(cuda: str, says: str) -> str:

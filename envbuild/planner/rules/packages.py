@@ -1,7 +1,7 @@
 """Other Python packages: which cards and toolkits they serve."""
 
 from envbuild.matrix.model import PackageRule
-from envbuild.planner.ranges import Range, numbers
+from envbuild.planner.ranges import Range, numbers, parse
 from envbuild.planner.rules.base import about, error, rule
 from envbuild.planner.rules.torch import system_of
 from envbuild.planner.table import Place, Table, cite
@@ -64,6 +64,34 @@ def package_python(table: Table, place: Place, target: Target) -> Finding | None
         if says:
             says = about(place.cuda, f"{row.name} {row.version or ''} {says}".replace("  ", " "))
             return error("package-python", says, cite(row, row.name))
+    return None
+
+
+@rule(("cuda",), "cc", "torch", asked=("packages",))
+def package_beside(table: Table, place: Place, target: Target) -> Finding | None:
+    """What a package needs beside it and does not state, against a version asked for."""
+    for wanted in target.packages:
+        row = row_for(table, wanted, place.cuda, target.cc)
+        other = excluded(row.beside, target) if row is not None else None
+        if row is not None and other is not None:
+            says = f"{row.name} {row.version or ''} needs {', '.join(row.beside)}, not {other}"
+            return error("package-needs", about(place.cuda, says), cite(row, row.name))
+    return None
+
+
+def excluded(needs: tuple[str, ...], target: Target) -> Wanted | None:
+    """The wish that no version within these bounds (``numpy<2.5``) meets, if there is one."""
+    for text in needs:
+        name, _, bound = text.partition("<")
+        below = parse(f"<{bound}", text)
+        for wanted in target.packages:
+            least = [
+                ".".join(map(str, limit))
+                for op, limit in (wanted.range.clauses if wanted.range else ())
+                if op in {"==", ">=", ">"}
+            ]
+            if wanted.name == name and any(version not in below for version in least):
+                return wanted
     return None
 
 

@@ -128,13 +128,16 @@ def card_arch(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
 
 @rule("toolkit", "platform", each="cc")
 def wsl_card(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
-    """WSL needs a Windows driver that is newer than the last one for the oldest cards."""
+    """WSL needs a Windows driver: none is new enough for the oldest cards, none is for Jetsons."""
     del toolkit
     for cc in target.cc:
         row = table.capability(cc)
         if target.platform == "wsl2" and row.wsl == "no":
             says = f"{row.arch} (cc {cc}) does not work in WSL 2: no driver with WSL support has it"
             return error("wsl-card", says, cite(row, cc))
+        if target.platform == "wsl2" and row.tegra:
+            says = f"{row.arch} (cc {cc}) is part of a Jetson, whose driver is that of its L4T"
+            return error("wsl-card", f"{says}: no Windows machine has it", cite(row, cc))
     return None
 
 
