@@ -20,7 +20,7 @@
 
 enum { VECTORS = 3, LARGEST = 8192, SMALLEST = 512, THREADS = 128, WORKSPACE = 32 << 20 };
 enum { VECTOR_BYTES = LARGEST * VECTORS * sizeof(double) };
-enum { SIGMAS = 8, MANY_PRODUCTS = 31, LONGEST_MS = 40 };
+enum { SIGMAS = 8, MANY_PRODUCTS = 31, LONGEST_MS = 10 };
 
 /* in, out: types of A and B, and of C. An element of A or B has this variance, one of C an error of
  * 2^rounding + sqrt(k) * 2^summing, both standard deviations and the second by that of C. */
@@ -94,12 +94,15 @@ static void *open_library(const char *folder, int *major)
 static int open_blas(const char *folder)
 {
     int major = 0, lt_whole = 1;
-    char path[PATH_MAX] = "", name[32];
+    char path[PATH_MAX] = "", name[PATH_MAX + 32];
     const char *missing = NULL;
     void *library = open_library(folder, &major), *lt = NULL;
     if (library) {
         loaded_path(library, path, sizeof path);
-        snprintf(name, sizeof name, "libcublasLt.so.%d", major);
+        /* It lies beside the other. */
+        char *folder_end = strrchr(path, '/');
+        snprintf(name, sizeof name, "%.*s/libcublasLt.so.%d",
+                 (int)(folder_end ? folder_end - path : 0), path, major);
         lt = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
 #define LOOK_UP(field, symbol, parameters) \
     if (!(blas.field = (int (*) parameters)dlsym(library, #symbol))) \

@@ -10,7 +10,7 @@
  *   hang         a launch never ends         crash       a launch ends the process
  *   flood        cuInit prints without end   garbage     cuInit prints a broken JSON line
  *   lie          cuInit prints a whole run that never was
- *   small        there are 100 MiB free      frozen      copies to the device are dropped
+ *   small[=N]    there are 100 (N) MiB free  frozen     copies to the device are dropped
  * What is measured is in fake_fast.c, suite `correct` in fake_correct.c, what several devices do
  * and what tools watch in fake_several.c.
  */
@@ -23,6 +23,7 @@
 
 #include "fake_correct.h"
 #include "fake_fast.h"
+#include "fake_products.h"
 #include "fake_several.h"
 
 #define API __attribute__((visibility("default"))) int
@@ -102,7 +103,8 @@ API cuCtxSetCurrent(void *context) { (void)context; return 0; }
 API cuCtxSynchronize(void) { return correct_fault() ? correct_fault() : fake_code("sync"); }
 API cuMemGetInfo_v2(size_t *available, size_t *total)
 {
-    *available = fake_is("small") ? 100 << 20 : (size_t)1 << 30;
+    int mib = fake_code("small") ? fake_code("small") : 100;
+    *available = fake_is("small") ? (size_t)mib << 20 : (size_t)1 << 30;
     *total = (size_t)1 << 30;
     return 0;
 }
@@ -150,6 +152,8 @@ API cuModuleGetFunction(void **function, void *module, const char *name)
         *function = bugs_function(name);
     if (!*function)
         *function = correct_function(name, module == (void *)(intptr_t)IMAGE_CODE);
+    if (!*function)
+        *function = products_function(name);
     if (*function)
         return 0;
     *function = module;
@@ -165,7 +169,8 @@ API cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     (void)gz, (void)by, (void)bz, (void)stream, (void)extra;
     if (bx > 1024 || !bx || !gx || shared > 227 << 10)
         return fake_is("anylaunch") ? 0 : 1;
-    if (correct_launch(function, gx, gy, arguments) >= 0 || !bugs_launch(function, arguments))
+    if (correct_launch(function, gx, gy, arguments) >= 0 || !bugs_launch(function, arguments) ||
+        products_launch(function, gx, bx, arguments) >= 0)
         return 0;
     if ((intptr_t)function != IMAGE_CODE && (intptr_t)function != PREBUILT_CODE)
         return fast_launch(function, gx, bx, arguments);

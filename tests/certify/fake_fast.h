@@ -9,6 +9,8 @@ int fake_code(const char *mode);
 /* The device that is measured (fake_fast.c); a kernel that it does not know is NULL. */
 int fast_attribute(int number);
 void *fast_function(const char *name, int image);
+/* Time of the device passes. */
+void fake_pass(double ns);
 int fast_launch(void *function, unsigned blocks, unsigned threads, void **arguments);
 
 #endif

@@ -14,6 +14,7 @@ from envbuild.values.codec import Pairs
 from envbuild.values.host import Driver, EngineFacts, Gpu, Host
 from envbuild.values.image import Image
 
+ROOT = Path(__file__).resolve().parents[2]
 HOST = Host(
     kind="made",
     gpus=(Gpu(name="made for tests", uuid="GPU-fafafafa-fafa-fafa-fafa-fafafafafafa", cc="9.0"),),
@@ -32,10 +33,22 @@ def image(**labels: str) -> Image:
 def fake_libcuda(folder: Path) -> Path:
     """The folder that holds the compiled fake driver."""
     here = Path(__file__).parent
-    sources = [here / f"fake_{part}.c" for part in ("cuda", "fast", "correct", "several")]
-    sources.append(here.parents[1] / "kernels" / "runner" / "numbers.c")
+    sources = [
+        here / f"fake_{part}.c" for part in ("cuda", "fast", "correct", "products", "several")
+    ]
+    sources.append(ROOT / "kernels" / "runner" / "numbers.c")
     argv = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
     subprocess.run([*argv, "-o", folder / "libcuda.so.1", *sources, "-lm"], check=True)
+    return folder
+
+
+def fake_cublas(folder: Path) -> Path:
+    """The same folder, which then holds a made cuBLAS, too."""
+    numbers = ROOT / "kernels" / "runner" / "numbers.c"
+    argv = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    for name in ("libcublas.so.13", "libcublasLt.so.13"):
+        source = Path(__file__).with_name("fake_cublas.c")
+        subprocess.run([*argv, "-o", folder / name, source, numbers, "-ldl", "-lm"], check=True)
     return folder
 
 
