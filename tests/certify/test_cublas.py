@@ -33,7 +33,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answered(driver: Path, folder: Path, part: str, fake: str = "", *more: str) -> Seen:
     """A made run in which this part's answer is the real runner's; 160 MiB make small products."""
     env = {"LD_LIBRARY_PATH": str(driver), "ENVBUILD_FAKE": f"small=160,{fake}"}
-    argv = [folder / "probe", "fast", part, "--nonce", samples.NONCE, "--code", folder, *more]
+    argv = [
+        str(folder / "probe"),
+        "fast",
+        part,
+        "--nonce",
+        samples.NONCE,
+        "--code",
+        str(folder),
+        *more,
+    ]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False, timeout=120)
     now = samples.changed(
         fast_samples.seen(MADE), f"fast.{part}", rc=done.returncode, out=done.stdout
@@ -108,6 +117,6 @@ class TestCublas:
 
     def test_no_room(self, driver: Path, folder: Path) -> None:
         env = {"LD_LIBRARY_PATH": str(driver), "ENVBUILD_FAKE": "small=20"}
-        argv = [folder / "probe", "fast", "cublas", "--nonce", "1", "--code", folder]
+        argv = [str(folder / "probe"), "fast", "cublas", "--nonce", "1", "--code", str(folder)]
         done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
         assert done.stdout.count('"no-room"') == len(TYPES)
