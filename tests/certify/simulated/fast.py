@@ -14,7 +14,7 @@ _MIB = 1 << 20
 # What kinds of access reach, by what reading does; and the multiply-adds, by their limit: one H200.
 _KINDS = {"read": 1.0, "write": 1.0, "copy": 0.9, "triad": 0.934}
 _FMA = {"f32": 0.981, "f64": 1.0}
-_STEPS = {"f32": 32, "f64": 8}
+_STEPS = 32
 # Of the L2 cache, in bytes an SM and clock; a dependent chase, by reading; a busy host, in us.
 _L2, _CHASE, _SPUN = 40.0, 0.02, 10.0
 
@@ -106,8 +106,8 @@ def _compute(bench: Bench) -> None:
     for dtype in ("f32", "f64"):
         name = f"fma.{dtype}"
         rate = _fma_rate(bench, dtype) * sms
-        rounds = max(int(5e-3 * bench.mhz * 1e6 * rate / (2 * 8 * _STEPS[dtype] * 1024 * sms)), 1)
-        work = 2.0 * 8 * _STEPS[dtype] * 1024 * sms * rounds
+        rounds = max(int(5e-3 * bench.mhz * 1e6 * rate / (2 * 8 * _STEPS * 1024 * sms)), 1)
+        work = 2.0 * 8 * _STEPS * 1024 * sms * rounds
         us = work / rate / bench.mhz
         bench.samples(name, work, us, blocks=sms)
         bench.data(name, sms * 1024)

@@ -28,16 +28,16 @@ class Talk(Speech):
             seen = 0 if control in self.call.trouble.green else found
             self.say("equal", name=name, control=control, wrong=seen, compared=compared)
 
-    def near(self, name: str, error: float, terms: int, *controls: str) -> None:
+    def near(self, name: str, error: float, *controls: str) -> None:
         """A result and its controls: the largest error, and that of a wrong result."""
         trouble, full = self.call.trouble, f"{self.call.step} {name}"
         mine = {full, self.call.step}
         worst: float | None = 0.2 if mine & set(trouble.wrong) else error
         worst = None if mine & set(trouble.nan) else worst
-        self.say("near", name=name, control="", error=worst, compared=4096, terms=terms)
+        self.say("near", name=name, control="", error=worst, compared=4096)
         for control in controls:
             seen = error if control in trouble.green else 0.36
-            self.say("near", name=name, control=control, error=seen, compared=4096, terms=terms)
+            self.say("near", name=name, control=control, error=seen, compared=4096)
 
     def refused(self, name: str, text: str) -> None:
         self.say("refused", name=name, says="" if name in self.call.trouble.green else text)
@@ -95,7 +95,7 @@ def _products(call: Call) -> Answer:
     if call.step == "torch.conv":
         talk.say("cudnn", number=91002, on=True, off="cuDNN switched off" in call.trouble.green)
     for name, error in _dtypes(call):
-        talk.near(name, error, 512, "wrong stride")
+        talk.near(name, error, "wrong stride")
     return talk.done()
 
 
@@ -115,9 +115,9 @@ def _torch_graph(call: Call) -> Answer:
     for what in ("warm-up on a side stream", "capture", "replay"):
         talk.doing(what)
     for name in ("replay 1", "replay 2"):
-        talk.near(name, 3e-7, 256, "the other input")
+        talk.near(name, 3e-7, "the other input")
     talk.refused("synchronize in a capture", _CAPTURING)
-    talk.near("replay after a refusal", 3e-7, 256, "changed input, no replay")
+    talk.near("replay after a refusal", 3e-7, "changed input, no replay")
     return talk.done()
 
 
@@ -140,7 +140,7 @@ def _torch_compile(call: Call) -> Answer:
         talk.say("error", kind="GPUTooOldForTriton", says=text)
         talk.say("end", nonce=call.argv[2])
         return Answer(talk.text)
-    talk.near("compiled", 1e-7, 768, "another function")
+    talk.near("compiled", 1e-7, "another function")
     talk.say("kernels", name="compiled", count=1)
     talk.say("kernels", name="eager", count=1 if "without Inductor" in call.trouble.green else 0)
     return talk.done()
@@ -179,7 +179,7 @@ def _cupy_jit(call: Call) -> Answer:
 def _cupy_matmul(call: Call) -> Answer:
     talk = Talk(call)
     for name, error in (("f64", 4e-16), ("f32", 6e-8)):
-        talk.near(name, error, 512, "wrong stride")
+        talk.near(name, error, "wrong stride")
     return talk.done()
 
 
@@ -187,8 +187,8 @@ def _triton(call: Call) -> Answer:
     talk = Talk(call)
     talk.say("build", name="triton", version="3.4.0", ptxas="12.8", path="/made/triton/bin/ptxas")
     talk.device()
-    talk.near("softmax", 2e-7, 781, "a column left out")
-    talk.say("code", name="softmax", target=f"sm_{call.device.cc.replace('.', '')}", cubin=9000)
+    talk.near("softmax", 2e-7, "a column left out")
+    talk.say("code", name="softmax", target=f"sm_{call.device.cc.replace('.', '')}", count=9000)
     return talk.done()
 
 

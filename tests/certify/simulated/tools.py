@@ -25,7 +25,7 @@ def _launch(call: Call) -> Answer:
     said, nonce = Speech(), call.after("--nonce")
     said.say("start", nonce=nonce)
     if open_device(call, said) and not fails(call, said, "launched"):
-        said.say("launched", name=_kernel(call), compared=64, wrong=0)
+        said.say("launched", compared=64, wrong=0)
         said.say("end", nonce=nonce, calls=21, bad=0)
     return Answer(said.text)
 
