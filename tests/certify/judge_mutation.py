@@ -426,7 +426,8 @@ def fails_tests(mutant: Mutant) -> bool:
 
 def report(only: str = "", every: int = 1) -> int:
     """Break each place in turn, say what survives both, and the rates."""
-    total, by_tests, alive = 0, 0, []
+    total, by_tests = 0, 0
+    alive: list[Mutant] = []
     for module in modules():
         if only not in module:
             continue

@@ -37,6 +37,7 @@ def test_no_two_have_one_name_and_each_kind_is_there() -> None:
     assert {one.file for one in found} > {"add.cu", "fma.cu", "memory.cu", "runner/session.c"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the prebuilt x86_64 files")
 def test_a_few_on_the_made_driver(tmp_path: Path) -> None:
     engine = here.HereEngine(here.fake_libcuda(tmp_path))
@@ -69,6 +70,7 @@ def test_recorded_on_a_real_gpu(path: Path) -> None:
     assert seen >= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suite", "rate"), [("smoke", 0.6), ("cupy", 0.5), ("tools", 0.6)])
 def test_a_judge_that_is_broken_gives_another_verdict(suite: str, rate: float) -> None:
     """By simulated devices alone; other tests see most of the rest (script/mutate-certify)."""

@@ -119,7 +119,7 @@ def test_half_of_the_tensor_rate_may_be_the_product() -> None:
     unnamed = msgspec.structs.replace(device(WITH), name="NVIDIA A100-MADE")
     found = checks(judge(observe(Machine(unnamed, trouble=slow), "fast"), ("fast",)))
     assert found["fast.tensor-f16"].verdict == "pass"
-    assert "cut to 0.5" in found["fast.tensor-f16"].inputs.get("product", "")
+    assert "cut to 0.5" in (found["fast.tensor-f16"].inputs.get("product") or "")
     assert found["fast.cublas-f16"].verdict == "pass"
 
 
@@ -137,7 +137,7 @@ def test_inline_ecc_costs_and_is_no_fault() -> None:
 def test_wsl_costs_launches_and_page_locks_little() -> None:
     found = checks(judged("RTX 3080 on WSL"))
     assert found["fast.launch"].verdict == "pass"
-    assert "512 MiB" in found["fast.copies"].inputs.get("page-locked (pinned) memory", "")
+    assert "512 MiB" in (found["fast.copies"].inputs.get("page-locked (pinned) memory") or "")
     assert found["tools.sampling"].verdict == "skip"
 
 
