@@ -6,14 +6,11 @@
  */
 #include "probe.h"
 
-enum { CHAINS = 8 };
+enum { CHAINS = 8, STEPS = 32 };
 
-template <typename T, int STEPS>
+template <typename T>
 static __device__ T chains(unsigned rounds, T m, T c)
 {
-    /* Not a constant of the launch to the compiler: one would be fetched anew in every round. */
-    m += (T)(rounds >> 31);
-    c += (T)(rounds >> 31);
     T x[CHAINS];
 #pragma unroll
     for (int k = 0; k < CHAINS; k++)
@@ -34,13 +31,17 @@ static __device__ T chains(unsigned rounds, T m, T c)
     return sum;
 }
 
-/* Single precision is bound by the issue of instructions: a long body, so that the loop is small. */
+/* A long body, so that what the loop costs is little. In single precision m and c are no constants of
+ * the launch to the compiler, which would fetch them anew in every round; in double precision three
+ * operands from registers would wait for one another. */
 PROBE void NAMED(fma_f32)(float *sums, unsigned rounds, float m, float c)
 {
-    sums[blockIdx.x * blockDim.x + threadIdx.x] = chains<float, 32>(rounds, m, c);
+    m += (float)(rounds >> 31);
+    c += (float)(rounds >> 31);
+    sums[blockIdx.x * blockDim.x + threadIdx.x] = chains<float>(rounds, m, c);
 }
 
 PROBE void NAMED(fma_f64)(double *sums, unsigned rounds, double m, double c)
 {
-    sums[blockIdx.x * blockDim.x + threadIdx.x] = chains<double, 8>(rounds, m, c);
+    sums[blockIdx.x * blockDim.x + threadIdx.x] = chains<double>(rounds, m, c);
 }

@@ -7,8 +7,8 @@
 #include "fast.h"
 #include "nvml.h"
 
-/* As in fma.cu: chains a thread, steps a round of each kind. */
-enum { CHAINS = 8, F32_STEPS = 32, F64_STEPS = 8, THREADS = 1024, PAIRS = 21 };
+/* As in fma.cu: chains a thread, steps a round. */
+enum { CHAINS = 8, STEPS = 32, THREADS = 1024, PAIRS = 21 };
 /* Below 2^24 / 8 steps a chain, on half the SMs too, every sum is exact in single precision. */
 enum { F32_ROUNDS = 30000, F64_ROUNDS = 200000 };
 
@@ -33,8 +33,7 @@ static int run(struct work *work)
 
 static struct work work_of(struct fma *f, const char *name, unsigned rounds)
 {
-    unsigned steps = f->doubles ? F64_STEPS : F32_STEPS;
-    double per_round = 2.0 * CHAINS * steps * f->threads * f->blocks * f->times;
+    double per_round = 2.0 * CHAINS * STEPS * f->threads * f->blocks * f->times;
     return (struct work){name, run, rounds, per_round, f};
 }
 
@@ -53,7 +52,7 @@ static unsigned one_a_sm(struct bench *b, void *kernel)
 static int check(struct fma *f, const char *name, const struct work *work, int more)
 {
     size_t n = (size_t)f->blocks * f->threads, wrong = 0;
-    double steps = (double)work->rounds * f->times * (f->doubles ? F64_STEPS : F32_STEPS);
+    double steps = (double)work->rounds * f->times * STEPS;
     double *doubles = malloc(n * sizeof *doubles);
     float *singles = (float *)doubles;
     if (!doubles || CHECK(to_host, (doubles, f->sums, n * (f->doubles ? 8 : 4)))) {

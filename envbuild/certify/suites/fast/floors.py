@@ -36,10 +36,10 @@ _H200 = "one H200, 2026-12"
 FLOORS = (
     Floor(("fma.f32",), 0.97, _H200, cc="9.0", bus_bits=6016),
     Floor(("fma.f64",), 0.98, _H200, cc="9.0", bus_bits=6016),
-    Floor(("dram.read",), 0.96, _H200, cc="9.0", bus_bits=6016),
+    Floor(("dram.read",), 0.94, _H200, cc="9.0", bus_bits=6016),
     Floor(("dram.write",), 0.96, _H200, cc="9.0", bus_bits=6016),
     Floor(("dram.copy",), 0.87, _H200, cc="9.0", bus_bits=6016),
-    Floor(("dram.triad",), 0.91, _H200, cc="9.0", bus_bits=6016),
+    Floor(("dram.triad",), 0.90, _H200, cc="9.0", bus_bits=6016),
     # 192 lanes need two instructions a clock of each scheduler, which plain code rarely gives.
     Floor(("fma.f32",), 0.55, "Kepler: issue of pairs, not measured here", cc="3."),
     Floor(_FMA, 0.90, "cycle space, one H200: 0.981 and 1.0005"),
