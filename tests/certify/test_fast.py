@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answered(driver: Path, folder: Path, part: str, fake: str = "") -> Seen:
     """A made run in which this part's answer is the real runner's."""
     env = {"LD_LIBRARY_PATH": str(driver), "ENVBUILD_FAKE": fake}
-    argv = [folder / "probe", "fast", part, "--nonce", samples.NONCE, "--code", folder]
+    argv = [str(folder / "probe"), "fast", part, "--nonce", samples.NONCE, "--code", str(folder)]
     argv += ["--uuid", str(GPU.uuid)]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False, timeout=120)
     now = fast_samples.seen(MADE)
