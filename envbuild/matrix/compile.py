@@ -40,6 +40,9 @@ def compile_matrices(folder: Path, overlay: Path | None = None) -> Compiled:
             what = f"ENVBUILD_MATRICES: {overlay} holds no file that ends in .yaml"
             raise InputError(what, fix="put rows into one, or unset the variable")
         later, more = _folder(overlay)
+        if later is None and not more:
+            what = f"ENVBUILD_MATRICES: no file of {overlay} holds a row or a date"
+            raise InputError(what, fix="put rows into one, or unset the variable")
         date = later or date
         rows |= more
     if date is None:

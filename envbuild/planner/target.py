@@ -160,7 +160,7 @@ def parts(target: Target) -> tuple[Part, ...]:
     if target.cuda is not None:
         found.append(_wish("cuda", target.cuda.text, f"--cuda {target.cuda.text}"))
     if target.torch is not None:
-        found.append(_wish("torch", str(target.torch), _torch_flag(target.torch)))
+        found.append(_wish("torch", str(target.torch), _torch_says(target, target.torch)))
     found += [_wish("packages", str(p), f"--with {p}") for p in target.packages]
     found += [_wish("features", name, f"--feature {name}") for name in target.features]
     for field, value in (("base_os", target.base_os), ("flavour", target.flavour)):
@@ -215,8 +215,14 @@ def _fact(field: str, value: str, says: str) -> Part:
     return Part(kind="fact", field=field, value=value, says=says)
 
 
-def _torch_flag(torch: Wanted) -> str:
-    return f"--torch {torch.range.text.removeprefix('==')}" if torch.range else "--with torch"
+def _torch_says(target: Target, torch: Wanted) -> str:
+    """The flag that asks for it, or the companion that brings it where nobody typed it."""
+    if torch.range is not None:
+        return f"--torch {torch.range.text.removeprefix('==')}"
+    bring = [p for p in target.packages if p.name in COMPANIONS]
+    if bring and all(wish.name.lower() != "torch" for wish in target.request.packages):
+        return f"torch (which --with {bring[0].name} brings)"
+    return "--with torch"
 
 
 def _card_says(target: Target, cc: str) -> str:

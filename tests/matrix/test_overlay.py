@@ -111,3 +111,24 @@ def test_an_overlay_that_nothing_is_read_from_is_an_error(
     with pytest.raises(InputError, match=r"mine.yaml: cannot be read: 'utf-8'") as e:
         load()
     assert e.value.fix.startswith("give text in UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("", True),
+        ("# rows will come\n", True),
+        ("toolkits: []\n", True),
+        ("date: '2026-12-02'\n", False),
+    ],
+)
+def test_an_overlay_that_changes_nothing_is_a_mistake(
+    text: str, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.yaml").write_text(text)
+    monkeypatch.setenv(OVERLAY, str(tmp_path))
+    if refused:
+        with pytest.raises(InputError, match="holds a row or a date"):
+            load()
+    else:
+        assert load().date == "2026-12-02"

@@ -310,3 +310,16 @@ def test_a_wish_against_what_a_package_needs(numpy: str, fits: bool) -> None:
     assert isinstance(made, Plan)
     assert (made.outcome != "refuse") == fits
     assert fits or any("numba-cuda 0.30.4 needs numpy<2.5" in f.says for f in made.findings)
+
+
+@pytest.mark.parametrize(
+    ("packages", "called"),
+    [
+        ("torchvision==0.30.0", "torch (which --with torchvision brings)"),
+        ("torch,torchvision==0.30.0", "--with torch and"),
+    ],
+)
+def test_a_torch_that_nobody_typed_is_not_called_a_flag(packages: str, called: str) -> None:
+    plan = ask("6.1", packages=packages)
+    (clash,) = [f for f in plan.findings if f.id == "conflict"]
+    assert called in clash.says
