@@ -81,7 +81,7 @@ def test_probes_are_python_3_8_and_need_nothing_but_the_framework(path: Path) ->
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             names.add(str(node.module).partition(".")[0])
-    own = {p.stem for p in FOLDER.glob("*.py")} | {"envbuild_extension"}
+    own = {p.stem for p in FOLDER.glob("*.py")}
     assert names <= own | FRAMEWORKS | set(sys.stdlib_module_names)
 
 
