@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.certify import image, run
+from envbuild.certify import builds, image, run
 from envbuild.certify.judge import judge
 from envbuild.certify.seen import Code, Seen
 from envbuild.values.codec import load, replace
@@ -68,3 +68,21 @@ def test_a_real_gpu() -> None:
     assert (found.runtimes.driver, found.runtimes.driver_cuda) == ("580.159.04", "13.0")
     assert (found.access, found.engine) == ("cdi", "podman")
     assert found.runtimes.toolkit == "13.5"
+
+
+def test_real_frameworks() -> None:
+    now = recorded("h200-local-frameworks.seen.json")
+    found = judge(now, ("torch", "numba"))
+    checks = {c.id: c for suite in found.suites for c in suite.checks}
+    assert found.exit == 6
+    assert checks["numba.kernels"].blame == "image"
+    assert "row_stack" in checks["numba.kernels"].reason
+    passed = {name for name, c in checks.items() if c.verdict == "pass" and "torch" in name}
+    assert len(passed) == 9
+    assert "sm_90" in builds.arch_list(now)
+    tools = {tool.name: tool.version for tool in builds.tools(now)}
+    assert (tools["torch.cuda"], tools["triton.ptxas"], tools["cupy.nvrtc"]) == (
+        "13.0",
+        "12.8",
+        "13.0",
+    )
