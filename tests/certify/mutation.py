@@ -20,6 +20,7 @@ from envbuild.certify.judge import judge
 from envbuild.certify.seen import Ran, Seen, Session
 from envbuild.certify.steps import Bench, Runner, Work, run
 from envbuild.certify.suites import SUITES
+from envbuild.errors import EnvbuildError
 from envbuild.values.certificate import Check
 from envbuild.values.codec import dump, load, replace
 
@@ -104,7 +105,7 @@ def unbroken(of: Sequence[Mutant]) -> tuple[Mutant, ...]:
     for one in of:
         groups.setdefault((one.suite, one.steps), []).extend(one.red)
     return tuple(
-        Mutant("nothing is changed", steps[-1] if steps else suite, "", "", suite,
+        Mutant("nothing is changed", " + ".join(steps) or suite, "", "", suite,
                tuple(dict.fromkeys(red)), steps)
         for (suite, steps), red in groups.items()
     )  # fmt: skip
@@ -130,13 +131,16 @@ class Range:
             yield from pool.map(self.one, wanted)
 
     def one(self, mutant: Mutant) -> Outcome:
-        """Make a mutant, run it, judge it."""
+        """Make a mutant, run it, judge it; what cannot be run says why, and the others go on."""
         try:
-            bench = self._made(mutant)
+            return self._one(mutant)
         except subprocess.CalledProcessError as e:
             return Outcome(mutant.title, broken=f"{e.cmd[0]}: {e.stderr[-300:]}")
-        except ValueError as e:
+        except (ValueError, EnvbuildError) as e:
             return Outcome(mutant.title, broken=str(e))
+
+    def _one(self, mutant: Mutant) -> Outcome:
+        bench = self._made(mutant)
         seen = replace(
             self.seen,
             asked=tuple(dict.fromkeys((*self.seen.asked, mutant.suite))),

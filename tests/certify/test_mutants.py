@@ -33,6 +33,8 @@ def test_each_mutant_still_has_its_place() -> None:
 def test_no_two_have_one_name_and_each_kind_is_there() -> None:
     found = mutation.mutants()
     assert len({one.title for one in found}) == len(found) >= 60
+    right = mutation.unbroken(found)
+    assert len({one.title for one in right}) == len(right) == 8
     assert {one.suite for one in found} == {"smoke", "correct", "fast"}
     assert {one.file for one in found} > {"add.cu", "fma.cu", "memory.cu", "runner/session.c"}
 

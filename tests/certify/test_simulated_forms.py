@@ -15,6 +15,8 @@ from tests.certify.simulated.devices import device
 from tests.certify.simulated.machine import Machine, observe
 
 RECORDED = sorted(Path(__file__).with_name("recorded").glob("*.seen.json"))
+# A field of an earlier day, and what it is called now.
+_RENAMED = {"cubin": "count"}
 # Said only where it is so: NVML's readings, a failure, and what a device has none of.
 _SOMETIMES = {"health", "failed", "error", "missing", "refused"}
 
@@ -27,7 +29,8 @@ def forms(seen: Seen) -> dict[tuple[str, str], set[frozenset[tuple[str, str]]]]:
             for line in ran.out.splitlines() if ran.ok else ():
                 event = json.loads(line) if line.startswith("{") else {}
                 if "event" in event and event["event"] not in _SOMETIMES:
-                    form = frozenset((name, _type(value)) for name, value in event.items())
+                    named = ((_RENAMED.get(n, n), _type(value)) for n, value in event.items())
+                    form = frozenset(named)
                     found.setdefault((ran.step, event["event"]), set()).add(form)
     return found
 
@@ -43,4 +46,6 @@ def test_a_simulated_answer_has_the_form_of_a_recorded_one(path: Path) -> None:
     both = real.keys() & made.keys()
     assert ("smoke", "sums") in both
     for key in both:
-        assert made[key] & real[key], f"{key}: {sorted(map(sorted, made[key] ^ real[key]))}"
+        # Programs of an earlier day said more; none says less.
+        like = any(ours <= theirs for ours in made[key] for theirs in real[key])
+        assert like, f"{key}: {sorted(map(sorted, made[key] ^ real[key]))}"
