@@ -6,7 +6,7 @@ RATE(f16, float, "f", MMA_F16)
 RATE(s8, int, "r", MMA_S8)
 #else
 /* 16 x 16 elements at once: half as many chains, so that a step is as much work. */
-PROBE void NAMED(rate_f16)(double *sums, unsigned rounds, unsigned one)
+RATED NAMED(rate_f16)(double *sums, unsigned rounds, unsigned one)
 {
     float c[CHAINS / 2][8];
     double all = 0;
@@ -41,7 +41,7 @@ RATE(tf32, float, "f", MMA("m16n8k8.row.col.f32.tf32.tf32.f32"))
 #define FOUR(x) x x x x
 #define MMA_F64 QUARTERS("%0,%1") QUARTERS("%2,%3")
 #endif
-PROBE void NAMED(rate_f64)(double *sums, unsigned rounds, double one)
+RATED NAMED(rate_f64)(double *sums, unsigned rounds, double one)
 {
     double c[CHAINS][4], all = 0;
     EACH(i, CHAINS) EACH(j, 4) c[i][j] = 0;

@@ -9,13 +9,16 @@
 
 #include "mma.h"
 
-enum { CHAINS = 8, STEPS = 16 };
+enum { CHAINS = 8, STEPS = 16, THREADS = 512 };
+
+/* Threads of a block as the host launches it: no compiler may take more registers than they get. */
+#define RATED PROBE void __launch_bounds__(THREADS)
 
 #define EACH(variable, count) _Pragma("unroll") for (int variable = 0; variable < count; variable++)
 
 /* one: a register full of ones. */
 #define RATE(name, sum, letter, instruction) \
-    PROBE void NAMED(rate_##name)(double *sums, unsigned rounds, unsigned one) \
+    RATED NAMED(rate_##name)(double *sums, unsigned rounds, unsigned one) \
     { \
         sum c[CHAINS][4]; \
         double all = 0; \

@@ -20,6 +20,9 @@ _UNFIT = {0x8: "hardware slowdown", 0x20: "software thermal slowdown"} | {
     0x80: "power brake",
 }
 _BENIGN = {0x2: "application clocks", 0x4: "power cap", 0x10: "sync boost", 0x100: "display clocks"}
+# A launch that no device takes (invalid value, invalid configuration, too many registers) is the
+# probe's own fault.
+_OURS = frozenset({1, 9, 701})
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -103,6 +106,9 @@ class Part(NamedTuple):
     def missing(self, name: str) -> tuple[Verdict, str, Blame]:
         """Why a figure was not taken."""
         failed, unread = self.one("failed"), self.one("unreadable")
+        if failed and failed.code in _OURS:
+            reason = f"{name} was not measured: our launch is refused, {failed.code} {failed.says}"
+            return "inconclusive", reason, "suite"
         if failed:
             reason = f"{failed.call} answers {failed.code} {failed.says}".strip()
             return "fail", f"{name} was not measured: {reason}", "machine"
