@@ -103,7 +103,7 @@ def test_each_fact_is_on_the_page() -> None:
         "1965 MHz, 41 °C",
         "turned red , half of the SMs: reads 0.50 of it",
         "to the device, page-locked",
-        "tools not run",
+        "Not run: tools, multi.",
         "1" * 64,
     ):
         assert said in found.text, said
@@ -151,6 +151,15 @@ def test_roofs_that_a_plot_cannot_tell_apart_are_one_level() -> None:
         roof.Level(("f32",), 117.0),
         roof.Level(("f16", "bf16"), 241.0),
     )
+
+
+def test_roofs_are_of_the_highest_clock_and_points_of_their_own() -> None:
+    capped = replace(FMA, mhz=1000.0)
+    found = roof.roofline(having(check("a", capped), check("b", replace(FMA, mhz=2000.0))))
+    assert found is not None
+    assert found.mhz == 2000.0
+    assert [round(spot.tera, 2) for spot in found.spots] == [33.15, 66.29]
+    assert {round(spot.roof or 0, 2) for spot in found.spots} == {67.58}
 
 
 def test_a_bandwidth_is_drawn_from_three_sizes_on() -> None:

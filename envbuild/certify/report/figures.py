@@ -64,6 +64,11 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
+def rate(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:.0f}" if 100 <= abs(value) < 1e12 else f"{value:.3g}"
+
+
 def state(measure: Measure) -> str:
     """The device while it was taken: clock, temperature, why the clock was lowered."""
     parts = [f"{measure.mhz:.0f} MHz"] if measure.mhz is not None else []

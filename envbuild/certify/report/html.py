@@ -155,13 +155,13 @@ def _plots(c: Certificate) -> Iterator[Plot]:
             "device reaches; dashed: the limit, or what a ratio is held against.",
         )
     if data := roof.roofline(c):
-        alt = "; ".join(f"{spot.name} {spot.tera:.3g}" for spot in data.spots)
+        alt = "; ".join(f"{spot.name} {figures.rate(spot.tera)}" for spot in data.spots)
         yield Plot(
             "Roofline",
             Markup(plots.roofline(data)),  # noqa: S704
             f"measured, in 10^12 operations a second: {alt}",
-            "Memory allows what lies right of the slope, arithmetic what lies below its level, at "
-            "the clock that each figure ran at.",
+            "Memory allows what lies right of the slope, arithmetic what lies below its level at "
+            f"{data.mhz:.0f} MHz, the highest clock of the run; each point ran at its own.",
         )
     if swept := roof.sweep(c):
         least, most = swept.series[0][1][0], swept.series[0][1][-1]

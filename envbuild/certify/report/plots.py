@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envbuild.certify.report import roof
-from envbuild.certify.report.figures import Named, share, short, size
+from envbuild.certify.report.figures import Named, rate, share, short, size
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _names(axes: "Axes", data: roof.Roofline, right: float) -> None:
     for level in roof.levels(data.spots):
         last = max(math.log10(level.tera), last + gap)
         names = _label(" ".join(level.names))
-        _note(axes, f"{names}: {level.tera:.3g}", (right, 10**last), (4, 0))
+        _note(axes, f"{names}: {rate(level.tera)}", (right, 10**last), (4, 0))
     for spot in data.spots:
         if spot.roof is None and spot.intensity:
             _note(axes, _label(spot.name), (spot.intensity, spot.tera), (6, -8))

@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
-from envbuild.certify.report.figures import Named, measured, short, sized, tera
+from envbuild.certify.report.figures import CYCLES, Named, measured, short, sized, tera
 from envbuild.values.certificate import Certificate, Point
+from envbuild.values.codec import replace
 
 # What axes can hold; no device lies outside, only a file that somebody made up.
 _LEAST, _MOST = 1e-9, 1e9
@@ -15,7 +16,7 @@ class Spot(NamedTuple):
     Attributes:
         dtype: of its operations.
         intensity: operations a byte; None = it works in registers alone.
-        roof: what its limit allows at the clock that it ran at; None = unknown.
+        roof: what its limit allows at the highest clock of the run; None = unknown.
     """
 
     name: str
@@ -28,10 +29,15 @@ class Spot(NamedTuple):
 
 
 class Roofline(NamedTuple):
-    """Rates by intensity, under what memory (in TB/s) and arithmetic allow."""
+    """Rates by intensity, under what memory (in TB/s) and arithmetic allow.
+
+    Attributes:
+        mhz: the clock that roofs are of, the highest of any figure; spots are of their own.
+    """
 
     memory: float | None
     spots: tuple[Spot, ...]
+    mhz: float
 
 
 class Level(NamedTuple):
@@ -58,12 +64,13 @@ class Sweep(NamedTuple):
 def roofline(certificate: Certificate) -> Roofline | None:
     """The roofline; None where no arithmetic was measured."""
     device = certificate.device
+    mhz = max((m.mhz or 0.0 for _, m in measured(certificate) if m.unit in CYCLES), default=0.0)
     spots = []
     for one in measured(certificate):
-        spot = _counted(one, device.sms if device else None) or _moved(one)
+        spot = _counted(one, device.sms if device else None, mhz) or _moved(one)
         if spot and all(map(_real, (spot.tera, spot.low, spot.high))):
             spots.append(spot)
-    return Roofline(_memory(certificate), tuple(spots)) if spots else None
+    return Roofline(_memory(certificate), tuple(spots), mhz) if spots else None
 
 
 def levels(spots: tuple[Spot, ...]) -> tuple[Level, ...]:
@@ -94,13 +101,14 @@ def sweep(certificate: Certificate) -> Sweep | None:
     return None
 
 
-def _counted(one: Named, sms: int | None) -> Spot | None:
+def _counted(one: Named, sms: int | None, mhz: float) -> Spot | None:
     measure = one.measure
     rates = [tera(measure, sms, value) for value in (measure.value, measure.low, measure.high)]
     value, low, high = rates
     if value is None or low is None or high is None:
         return None
-    roof = None if measure.limit is None else tera(measure, sms, measure.limit)
+    highest = replace(measure, mhz=mhz)
+    roof = None if measure.limit is None else tera(highest, sms, measure.limit)
     return Spot(
         short(one.check),
         measure.dtype,

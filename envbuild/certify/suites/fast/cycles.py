@@ -57,6 +57,11 @@ def settled(check: Check, wanted: int, *controls: Control) -> Check:
     return settle(check, *controls)
 
 
+def cut_to(rung: float) -> str:
+    """How the inputs of a check say that its product was cut."""
+    return f"cut to {rung:g} of the rate"
+
+
 def cut(check: Check, found: Measure, rungs: tuple[float, ...]) -> Check:
     """A product that reaches a rung as others reach the whole is none that fails."""
     if check.verdict != "fail" or not found.limit or not found.floor:
@@ -64,7 +69,7 @@ def cut(check: Check, found: Measure, rungs: tuple[float, ...]) -> Check:
     for rung in rungs:
         least, most = found.floor * rung * found.limit, ABOVE_CYCLES * rung * found.limit
         if least <= found.low and found.value <= most:
-            inputs = Pairs((*check.inputs, ("product", f"cut to {rung:g} of the rate")))
+            inputs = Pairs((*check.inputs, ("product", cut_to(rung))))
             return replace(check, verdict="pass", reason="", blame=None, inputs=inputs)
     return check
 
@@ -85,7 +90,8 @@ def measured_in_cycles(
     gpu = seen.choice.gpu
     floor = floor_of(line.name, (gpu.cc if gpu else None) or "", bits.bus_bits if bits else 0)
     tera = sorted(line.work / us / 1e6 for us in line.us)[len(line.us) // 2]
-    shown = f"{tera:.3g} T{check.unit.partition('/')[0]}/s {dtype}"
+    people = f"{tera:.0f}" if tera >= 100 else f"{tera:.3g}"
+    shown = f"{people} T{check.unit.partition('/')[0]}/s {dtype}"
     found = measured(
         answer,
         line,
