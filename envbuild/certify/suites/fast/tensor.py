@@ -40,6 +40,13 @@ def rungs(seen: Seen) -> tuple[float, ...]:
     return () if seen.card.brand else _RUNGS
 
 
+def shown_cut(seen: Seen, dtype: str) -> tuple[float, ...]:
+    """The share to which our own kernel shows this product to be cut; none where it is whole."""
+    check = next((c for c in checks(seen) if c.id == f"fast.tensor-{dtype}"), None)
+    said = check.inputs.get("product") if check else None
+    return tuple(rung for rung in rungs(seen) if said == cycles.cut_to(rung))
+
+
 def _check(seen: Seen, one: Type) -> Check:
     figure = f"tensor.{one.name}"
     check = Check(
