@@ -233,7 +233,7 @@ def test_where_the_terminal_has_only_ascii_so_has_the_table(
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
     monkeypatch.setattr(sys, "stdout", out)
     assert command(["certify", "--observed", recorded(tmp_path)]) == 0
-    text = out.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+    text = out.buffer.getvalue().decode(encoding)
     assert "sha256:aaaaaaaaaaaa... on GPU-1..." in text
     assert "?" not in text
 
