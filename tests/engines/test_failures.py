@@ -135,9 +135,11 @@ def test_what_the_fetching_of_a_toolkit_says(line: str) -> None:
     [
         # tests/cases: C58.0, C70.1 and C87.3; then the wording of bash.
         (
-            "GPG error: .../cuda/repos/ubuntu2004/x86_64  InRelease: The following signatures "
-            "couldn't be verified because the public key is not available: "
-            "NO_PUBKEY A4B469963BF863CC",
+            (
+                "GPG error: .../cuda/repos/ubuntu2004/x86_64  InRelease: The following signatures "
+                "couldn't be verified because the public key is not available: "
+                "NO_PUBKEY A4B469963BF863CC"
+            ),
             7,
             "newer base",
         ),
