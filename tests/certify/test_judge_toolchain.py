@@ -238,3 +238,11 @@ class TestLockDrift:
             assert verdict(other, "toolchain.lock-drift") == ("fail", "image")
         now = replace(now, terms=replace(now.terms, lock="sha256:1"))
         assert verdict(now, "toolchain.lock-drift") == ("pass", None)
+
+
+def test_a_run_that_ended_before_it_compiled_blames_no_image() -> None:
+    """Nothing was compiled, and nobody tried."""
+    ended = replace(seen("toolchain"), codes=seen().codes[:2], sessions=seen().sessions[:1])
+    found = check(judge(ended, ("toolchain",)), "toolchain.sass")
+    assert (found.verdict, found.blame) == ("inconclusive", "machine")
+    assert "not tried" in found.reason

@@ -143,6 +143,8 @@ def sass(seen: Seen) -> Check:
     if own is None and (early := no_compiler(seen, check)) and early.core:
         return early
     if own is None and facts.compiler(seen):
+        if stopped := broken(seen.step("compile"), "compile"):
+            return ruled(check, *stopped, "machine")
         return ruled(check, "fail", "nothing was compiled", "image")
     if code is None or code.error:
         blame: Blame = "image" if own else "suite"
