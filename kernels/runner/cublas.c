@@ -350,8 +350,9 @@ static int one_type(struct gemm *p)
     if (CHECK(memory_info, (&available, &total)))
         return 1;
     /* A guest takes a quarter at most. */
-    while (((size_t)(2 * t->in_bytes + t->out_bytes) * (size_t)most * (size_t)most + rest) * 4 >
-           available)
+    while (most >= SMALLEST &&
+           ((size_t)(2 * t->in_bytes + t->out_bytes) * (size_t)most * (size_t)most + rest) * 4 >
+               available)
         most /= 2;
     if (most < SMALLEST) {
         event("no-room");
