@@ -55,23 +55,6 @@ def test_a_few_on_the_made_driver(tmp_path: Path) -> None:
         assert outcome.killed, outcome
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_recorded_on_a_real_gpu(path: Path) -> None:
-    """What mutants printed there is judged again: each still turns its checks red."""
-    kept = msgspec.json.decode(path.read_bytes(), type=mutation.Recording)
-    wanted = {one.title: one for one in mutation.mutants()}
-    unbroken = {one.title: one for one in mutation.unbroken(list(wanted.values()))}
-    seen = 0
-    for outcome in kept.outcomes:
-        one = wanted.get(outcome.title) or unbroken.get(outcome.title)
-        if one is None or outcome.broken:
-            continue
-        now = mutation.again(kept.run(), one, outcome)
-        seen += 1
-        assert now.passing if outcome.title in unbroken else now.killed, now
-    assert seen >= 40
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("suite", "rate"), [("smoke", 0.6), ("cupy", 0.5), ("tools", 0.6)])
 def test_a_judge_that_is_broken_gives_another_verdict(suite: str, rate: float) -> None:
