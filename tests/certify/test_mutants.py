@@ -6,14 +6,12 @@ A bounded part runs here; `script/mutate-certify` runs all of it, on a GPU too.
 import os
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from envbuild import data
 from envbuild.certify import run
 from tests.certify import here, judge_mutation, mutation
 
-RECORDED = sorted(Path(__file__).with_name("recorded").glob("*.mutants.json"))
 # One of each kind that the made driver can show in a second.
 FEW = (
     "smoke.c: NaN counts as right",
