@@ -132,6 +132,10 @@ class _Resolver:
         parts = [c for c in cards if self.table.capability(c.cc).tegra]
         l4t = self.request.l4t
         if text is None and self.host is not None:
+            if self.host.platform == "wsl1":
+                what = "this host is WSL 1, which has no way to a GPU"
+                fix = "in PowerShell: wsl --set-version NAME 2; or plan ahead: --platform wsl2"
+                raise InputError(what, why="Windows lends its driver to WSL 2 alone", fix=fix)
             # What is planned on Windows runs in WSL: Windows itself has no containers with a GPU.
             here = {"windows": "wsl2", "wsl2": "wsl2", "jetson": "jetson"}
             text = here.get(self.host.platform)

@@ -2,6 +2,7 @@
 
 import contextlib
 import string
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -189,3 +190,12 @@ def test_ranges_compare_the_parts_that_are_written(
     made = ranges.parse(range, "--cuda")
     assert all(version in made for version in inside)
     assert not any(version in made for version in outside)
+
+
+def test_no_plan_is_made_for_a_host_of_wsl_1(capsys: pytest.CaptureFixture[str]) -> None:
+    """No Linux driver is named for a system that has no kernel of its own."""
+    host = str(Path(__file__).parents[1] / "hosts" / "wsl1.json")
+    assert run(["plan", "--cc", "8.9", "--host", host]) == 2
+    out, err = capsys.readouterr()
+    assert (out, "WSL 1" in err, "wsl --set-version" in err) == ("", True, True)
+    assert run(["plan", "--cc", "8.9", "--host", host, "--platform", "wsl2"]) == 0
