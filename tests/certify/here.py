@@ -13,6 +13,7 @@ from envbuild.io import proc
 from envbuild.values.codec import Pairs
 from envbuild.values.host import Driver, EngineFacts, Gpu, Host
 from envbuild.values.image import Image
+from tests import toolkit
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = Host(
@@ -21,6 +22,11 @@ HOST = Host(
     driver=Driver(version="580.0.0", cuda="13.0"),
 )
 NO_GPU = Host(kind="made")
+#: The environment of an image that holds this machine's toolkit.
+TOOLKIT = {
+    "PATH": f"{toolkit.HOME}/bin:/usr/bin:/bin",
+    "LD_LIBRARY_PATH": f"{toolkit.HOME}/lib64",
+}
 DIGEST = "sha256:" + "b" * 64
 
 

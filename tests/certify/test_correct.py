@@ -11,16 +11,6 @@ from envbuild.values.certificate import Certificate, Check
 from tests import toolkit
 from tests.certify import here
 
-ENV = {
-    "PATH": f"{toolkit.HOME}/bin:/usr/bin:/bin",
-    "LD_LIBRARY_PATH": f"{toolkit.HOME}/lib64",
-}
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return here.fake_libcuda(tmp_path_factory.mktemp("driver"))
-
 
 def certify(
     driver: Path,
@@ -124,7 +114,7 @@ class TestOwnCode:
         ("fake", "blame", "code"), [("", None, 0), ("off-image", "image", 6), ("off", "machine", 4)]
     )
     def test_blame(self, driver: Path, fake: str, blame: str | None, code: int) -> None:
-        found = certify(driver, fake, env=ENV, stage="devel")
+        found = certify(driver, fake, env=here.TOOLKIT, stage="devel")
         assert found.exit == code
         for name in ("plain-f32", "tensor-bf16", "tensor-e5m2"):
             check = checks(found)[name]

@@ -17,15 +17,6 @@ from tests.certify import fast_samples, here, samples
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the prebuilt x86_64 files")
 GPU = here.HOST.gpus[0]
 MADE = fast_samples.Device(gpu=GPU)
-ENV = {
-    "PATH": f"{toolkit.HOME}/bin:/usr/bin:/bin",
-    "LD_LIBRARY_PATH": f"{toolkit.HOME}/lib64",
-}
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return here.fake_libcuda(tmp_path_factory.mktemp("driver"))
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +154,7 @@ class TestOwnCode:
         [("", "pass", None), ("slow-image", "fail", "image")],
     )
     def test_it_is_paired(self, driver: Path, fake: str, verdict: str, blame: str | None) -> None:
-        found = of(certify(driver, fake, env=ENV, stage="devel"))
+        found = of(certify(driver, fake, env=here.TOOLKIT, stage="devel"))
         for name in ("codegen-fma", "codegen-triad"):
             assert (found[name].verdict, found[name].blame) == (verdict, blame), found[name].reason
         assert found["fma-f32"].verdict == "pass"

@@ -144,11 +144,6 @@ manual_seed = lambda seed: None
 """
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return here.fake_libcuda(tmp_path_factory.mktemp("driver"))
-
-
 class TestRun:
     """A whole run: observe, next work, judge, on the driver that is made (`fake_cuda.c`)."""
 

@@ -144,11 +144,6 @@ def test_a_strange_name_stays_in_the_folder(tmp_path: Path) -> None:
         assert [path.name for path in tmp_path.iterdir()] == ["envbuild-.._.._etc_x.lock"]
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return here.fake_libcuda(tmp_path_factory.mktemp("driver"))
-
-
 def test_a_run_whose_gpu_is_never_free_keeps_what_it_saw(driver: Path) -> None:
     said: list[str] = []
     uuid = here.HOST.gpus[0].uuid

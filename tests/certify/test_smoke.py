@@ -16,15 +16,6 @@ from tests import toolkit
 from tests.certify import here
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the prebuilt x86_64 files")
-ENV = {
-    "PATH": f"{toolkit.HOME}/bin:/usr/bin:/bin",
-    "LD_LIBRARY_PATH": f"{toolkit.HOME}/lib64",
-}
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return here.fake_libcuda(tmp_path_factory.mktemp("driver"))
 
 
 def certify(
@@ -155,7 +146,7 @@ class TestOwnCode:
         [("", "sums", 0), ("wrong-image", "sums", 6), ("nobinary-image", "code", 6)],
     )
     def test_blame(self, driver: Path, fake: str, check: str, code: int) -> None:
-        found = certify(driver, fake, env=ENV, stage="devel")
+        found = certify(driver, fake, env=here.TOOLKIT, stage="devel")
         toolchain = next(s for s in found.suites if s.name == "toolchain")
         assert toolchain.verdict == "pass"
         assert found.exit == code, reasons(found)
