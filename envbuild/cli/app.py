@@ -26,6 +26,7 @@ COMMANDS = (
         "plan", "Choose toolkit, base image, compiler, driver and builds for a GPU, and say why."
     ),
     Entry("detect", "Show what this machine is; record it with --json."),
+    Entry("doctor", "Name what is wrong with a machine, an image or a log, and what mends it."),
     Entry("lock", "Fix every byte a build takes from outside, by hash."),
     Entry("render", "Write the folder that builds the image without envbuild."),
     Entry("build", "Lock, render and build the image with the engine that is here."),

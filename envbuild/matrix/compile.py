@@ -10,9 +10,10 @@ import msgspec
 
 from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices, Names, Row
+from envbuild.matrix.model.errors import Errors
 from envbuild.matrix.model.reference import Reference
 from envbuild.matrix.rows import Placed, read
-from envbuild.matrix.tables import NAMES, REFERENCE, TABLES
+from envbuild.matrix.tables import ERRORS, NAMES, REFERENCE, TABLES
 from envbuild.values.codec import Value, dump, dump_line, replace
 
 
@@ -23,6 +24,7 @@ class Compiled:
     matrices: Matrices
     names: Names
     reference: Reference
+    errors: Errors
 
 
 def compile_matrices(folder: Path, overlay: Path | None = None) -> Compiled:
@@ -60,6 +62,7 @@ def compile_matrices(folder: Path, overlay: Path | None = None) -> Compiled:
     # Row order is the order in the files: where a table has a preference, the file shows it.
     names = Names(**{name: tuple(tables.pop(name)) for name in NAMES})  # type: ignore[arg-type]
     reference = Reference(**{name: tuple(tables.pop(name)) for name in REFERENCE})  # type: ignore[arg-type]
+    errors = Errors(**{name: tuple(tables.pop(name)) for name in ERRORS})  # type: ignore[arg-type]
     whole = Matrices(
         date=date,
         digest="",
@@ -67,7 +70,7 @@ def compile_matrices(folder: Path, overlay: Path | None = None) -> Compiled:
     )
     every = dump_line(whole) + dump_line(names) + dump_line(reference)
     digest = hashlib.sha256(every).hexdigest()
-    return Compiled(replace(whole, digest=f"sha256:{digest}"), names, reference)
+    return Compiled(replace(whole, digest=f"sha256:{digest}"), names, reference, errors)
 
 
 def _folder(folder: Path) -> tuple[str | None, dict[tuple[str, ...], Placed]]:
@@ -102,6 +105,7 @@ def artifacts(folder: Path) -> dict[str, bytes]:
         "compiled.json": dump_line(compiled.matrices) + b"\n",
         "compiled-names.json": dump_line(compiled.names) + b"\n",
         "compiled-reference.json": dump_line(compiled.reference) + b"\n",
+        "compiled-errors.json": dump_line(compiled.errors) + b"\n",
     }
     for name, table in TABLES.items():
         schema = msgspec.json.schema(tuple[table.row, ...])  # type: ignore[name-defined]

@@ -17,6 +17,7 @@ from envbuild.matrix.model import Matrices, Names
 
 if TYPE_CHECKING:
     from envbuild.matrix.compile import Compiled
+    from envbuild.matrix.model.errors import Errors
     from envbuild.matrix.model.reference import Reference
 
 T = TypeVar("T")
@@ -46,6 +47,12 @@ def load_reference() -> "Reference":
     return _compiled(overlay).reference if overlay else _packed_reference()
 
 
+def load_errors() -> "Errors":
+    """The rows about what programs print; raises as `load` does."""
+    overlay = os.environ.get(OVERLAY)
+    return _compiled(overlay).errors if overlay else _packed_errors()
+
+
 @lru_cache(maxsize=1)
 def _packed() -> Matrices:
     return _decode("compiled.json", Matrices)
@@ -61,6 +68,13 @@ def _packed_reference() -> "Reference":
     from envbuild.matrix.model.reference import Reference
 
     return _decode("compiled-reference.json", Reference)
+
+
+@lru_cache(maxsize=1)
+def _packed_errors() -> "Errors":
+    from envbuild.matrix.model.errors import Errors
+
+    return _decode("compiled-errors.json", Errors)
 
 
 @lru_cache(maxsize=4)

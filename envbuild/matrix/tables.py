@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from envbuild.matrix import model
-from envbuild.matrix.model import reference
+from envbuild.matrix.model import errors, reference
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ TABLES: dict[str, Table] = {
     "ngc": Table(reference.NgcImage, ("tag",)),
     "driver_packages": Table(reference.DriverPackage, ("os", "origin", "branch_min")),
     "wsl": Table(reference.WslNeed, ("what",)),
+    "errors": Table(errors.ErrorText, ("id",)),
 }
 
 # What a plan does not always need is compiled into files of its own.
@@ -58,3 +59,6 @@ REFERENCE = (
     *("digests", "ngc", "driver_packages", "wsl"),
 )
 """The tables that only questions and guides need."""
+
+ERRORS = ("errors",)
+"""The table that only the doctor needs; no plan depends on it, so no plan's digest covers it."""

@@ -181,10 +181,10 @@ def is_vgpu(name: str) -> bool:
 
 
 def _detected(gpus: tuple[Gpu, ...], table: Table) -> list[Card]:
-    return [card for gpu in gpus if (card := _card_of(gpu, table)) is not None]
+    return [card for gpu in gpus if (card := card_of(gpu, table)) is not None]
 
 
-def _card_of(gpu: Gpu, table: Table) -> Card | None:
+def card_of(gpu: Gpu, table: Table) -> Card | None:
     """A GPU of a machine: its measured cc wins over its PCI id, that over its name."""
     from envbuild.matrix import names
 

@@ -1,0 +1,70 @@
+"""What a row of `errors.yaml` says of a text that a log holds, on this machine."""
+
+import re
+import shlex
+
+from envbuild.advice.rules import Advice
+from envbuild.advice.scene import Scene
+from envbuild.advice.when import holds
+from envbuild.matrix.model.errors import Cause, ErrorText, Fix
+from envbuild.values.diagnosis import Seen
+from envbuild.values.finding import Finding, Step
+
+# What a log says is put into a command only where it cannot be an option or reach a shell.
+_SAFE = re.compile(r"[A-Za-z0-9_./:@+=,][A-Za-z0-9_./:@+=,-]*")
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+def advice_of(row: ErrorText, scene: Scene, seen: Seen) -> Advice:
+    """The first cause of the row whose conditions hold; the last has none."""
+    cause = next(c for c in row.causes if all(holds(name, scene) for name in c.when))
+    return Advice(finding=_finding(row, cause, scene, seen))
+
+
+def _finding(row: ErrorText, cause: Cause, scene: Scene, seen: Seen) -> Finding:
+    words = dict(_facts(scene)) | dict(seen.words)
+    steps = (_step(fix, words) for fix in cause.steps)
+    return Finding(
+        id=row.id,
+        severity=cause.severity or row.severity,
+        says=_filled(cause.says, words) or row.texts[0],
+        why=" ".join(part for part in (where(seen), _filled(cause.why, words)) if part),
+        steps=tuple(step for step in steps if step is not None),
+        source=f"errors/{row.id} {row.status}",
+    )
+
+
+def where(seen: Seen) -> str:
+    """Where a text stands: its log, its line, and how often."""
+    often = f", and {seen.count - 1} times more" if seen.count > 1 else ""
+    return f"{seen.log}:{seen.line}{often} says: {seen.text}."
+
+
+def _facts(scene: Scene) -> dict[str, str]:
+    """Facts of the machine that rows may name."""
+    host = scene.host
+    facts = {"os": host.os.id, "driver": host.driver.version if host.driver else None}
+    facts["cc"] = ",".join(dict.fromkeys(card.cc for _, card in scene.cards))
+    return {name: text for name, text in facts.items() if text}
+
+
+def _step(fix: Fix, words: dict[str, str]) -> Step | None:
+    """The step with its places filled; None where a place has no safe value."""
+    argv = []
+    for word in shlex.split(fix.run):
+        filled = _filled(word, {n: t for n, t in words.items() if _SAFE.fullmatch(t)})
+        if filled is None:
+            return None
+        argv.append(filled)
+    text = _filled(fix.do, words)
+    why, check = _filled(fix.why, words), _filled(fix.check, words)
+    if text is None or why is None or check is None:
+        return None
+    return Step(why=why, argv=tuple(argv), text=text, check=check)
+
+
+def _filled(text: str, words: dict[str, str]) -> str | None:
+    """The text with its places filled; None where a value is missing."""
+    if any(name not in words for name in _PLACE.findall(text)):
+        return None
+    return _PLACE.sub(lambda place: words[place[1]], text)

@@ -1,0 +1,5 @@
+"""Rules about apt."""
+
+from envbuild.advice.rules import Rule
+
+RULES: tuple[Rule, ...] = ()

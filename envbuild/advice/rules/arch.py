@@ -1,0 +1,5 @@
+"""Rules about arch."""
+
+from envbuild.advice.rules import Rule
+
+RULES: tuple[Rule, ...] = ()

@@ -1,0 +1,5 @@
+"""Rules about build."""
+
+from envbuild.advice.rules import Rule
+
+RULES: tuple[Rule, ...] = ()

@@ -1,0 +1,5 @@
+"""Rules about driver."""
+
+from envbuild.advice.rules import Rule
+
+RULES: tuple[Rule, ...] = ()

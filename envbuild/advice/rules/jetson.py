@@ -1,0 +1,5 @@
+"""Rules about jetson."""
+
+from envbuild.advice.rules import Rule
+
+RULES: tuple[Rule, ...] = ()

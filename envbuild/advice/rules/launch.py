@@ -1,0 +1,5 @@
+"""Rules about launch."""
+
+from envbuild.advice.rules import Rule
+
+RULES: tuple[Rule, ...] = ()

@@ -1,0 +1,5 @@
+"""Rules about nccl."""
+
+from envbuild.advice.rules import Rule
+
+RULES: tuple[Rule, ...] = ()

@@ -1,0 +1,5 @@
+"""Rules about profilers."""
+
+from envbuild.advice.rules import Rule
+
+RULES: tuple[Rule, ...] = ()

@@ -1,0 +1,5 @@
+"""Rules about wsl."""
+
+from envbuild.advice.rules import Rule
+
+RULES: tuple[Rule, ...] = ()

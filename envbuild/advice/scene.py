@@ -1,0 +1,116 @@
+"""What the rules of ``doctor`` read: a machine, an image, and the known texts of logs."""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from envbuild.matrix.load import load
+from envbuild.values.codec import Value
+from envbuild.values.diagnosis import Seen
+from envbuild.values.host import EngineFacts, Gpu, Host
+from envbuild.values.image import ImageFacts
+
+if TYPE_CHECKING:
+    from envbuild.matrix.model import Capability
+    from envbuild.planner.table import Table
+    from envbuild.planner.target import Card
+    from envbuild.values.plan import Plan
+
+
+class Scene(Value):
+    """Everything that is known; what is not is None or empty, and rules then say nothing.
+
+    Attributes:
+        host: the machine.
+        image: an image, or None.
+        seen: the known texts of all logs.
+    """
+
+    host: Host = Host()
+    image: ImageFacts | None = None
+    seen: tuple[Seen, ...] = ()
+
+    def saw(self, *ids: str) -> Seen | None:
+        """The first of these texts that stood in a log."""
+        return next((seen for id in ids for seen in self.seen if seen.id == id), None)
+
+    def word(self, name: str) -> str | None:
+        """The first word of that name that any text of the logs captured."""
+        return next((text for seen in self.seen if (text := seen.words.get(name))), None)
+
+    @property
+    def wsl2(self) -> bool:
+        """Linux inside WSL 2: its driver is that of Windows."""
+        return self.host.platform == "wsl2"
+
+    @property
+    def jetson(self) -> bool:
+        """A Jetson: its driver is part of L4T."""
+        return self.host.platform == "jetson"
+
+    @property
+    def native(self) -> bool:
+        """Linux on a PC or server, with a kernel module of its own."""
+        return self.host.platform == "linux"
+
+    @property
+    def smi(self) -> str | None:
+        """What nvidia-smi said when it failed; empty = it worked, None = it was not run."""
+        probe = next((p for p in self.host.probes if p.name == "nvidia-smi"), None)
+        return None if probe is None else "" if probe.ok else probe.says
+
+    @property
+    def driver_works(self) -> bool:
+        """NVML or nvidia-smi answered with a GPU."""
+        return any(gpu.source in {"nvml", "nvidia-smi"} for gpu in self.host.gpus)
+
+    def engine(self, name: str) -> EngineFacts | None:
+        """The first engine of that name, one that answers before one that does not."""
+        named = [e for e in self.host.engines if e.name == name]
+        return min(named, key=lambda e: not e.answers, default=None)
+
+    def variable(self, name: str) -> str | None:
+        """A variable of the user's environment, among those that a host records."""
+        return self.host.env.get(name)
+
+    @property
+    def cards(self) -> "tuple[tuple[Gpu, Card], ...]":
+        """Each GPU whose compute capability is known, with what its rows say."""
+        return _cards(self.host.gpus)
+
+    def capability(self, cc: str) -> "Capability | None":
+        """The row of a compute capability."""
+        return next((row for row in load().capabilities if row.cc == cc), None)
+
+    def plan(self, *packages: str, **changes: object) -> "Plan | None":
+        """What the planner would take for this machine, None where it has no GPU that is known.
+
+        Args:
+            packages: wishes as ``torch`` or ``torch==2.8.0``.
+            changes: fields of the request (``where="host"``, ``cuda="12.9"``).
+        """
+        from envbuild.advice.planned import planned
+
+        return planned(self.host, packages, **changes)
+
+
+def table() -> "Table":
+    """The planner's look-ups over the loaded rows."""
+    from envbuild.planner.table import table_of
+
+    return table_of(load())
+
+
+@lru_cache(maxsize=8)
+def _cards(gpus: tuple[Gpu, ...]) -> "tuple[tuple[Gpu, Card], ...]":
+    from envbuild.errors import InputError
+    from envbuild.planner.cards import card_of
+
+    found = []
+    for gpu in gpus:
+        try:
+            card = card_of(gpu, table())
+        except InputError:  # a cc that no row knows
+            continue
+        if card is not None:
+            found.append((gpu, card))
+    return tuple(found)

@@ -1,0 +1,249 @@
+"""Known texts in logs: read as a stream, in bounded memory, whatever the bytes are.
+
+A text of `errors.yaml` is no regular expression: it has literal pieces and at most two places of
+bounded length, so that no log can make the search slow. Most of a log is only scanned for the
+longest literal piece of each text, which is what `bytes.find` is fast at.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from envbuild.values.codec import Pairs, replace
+from envbuild.values.diagnosis import Seen
+
+if TYPE_CHECKING:
+    from envbuild.matrix.model.errors import ErrorText
+
+_CHUNK = 1 << 20
+_SPAN = 512
+"""Bytes of a line on either side of a literal piece that are looked at."""
+_SHOWN = 240
+_COUNTED = 1_000
+_TRIES = 100_000
+"""Pieces of one text that turn out to be something else; a log with more is made to cost time."""
+
+_WORD = r"[^\s'\"`,;()<>\[\]{}|]{1,120}?"
+_GAP = r"[^\n\x0b]{0,100}?"
+_ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[@-Z\\-_])")
+# A line that only returns the carriage is a line to us, and none to who counts lines.
+_BREAK = re.compile(rb"[\n\x0b]")
+
+_CALLS = (
+    *("cuda error", "cuda runtime error", "cuda driver error", "cuda failure"),
+    *("cuda unknown error", "cuda call failed", "cuda status", "cudaerror", "cuda_error"),
+    *("cuinit", "cudagetdevicecount", "cudagetlasterror", "cudamalloc", "cudasetdevice"),
+    *("cudadevicesynchronize", "cudalaunchkernel", "cuda initialization", "cuda init"),
+)
+# A number that says which error: not a line of a file (`main.cu:222`), not a part of a version.
+_CODE = re.compile(r"(?:(?<!line)(?<!line:)[\s=(]|: )(\d{1,3})(?![\w.]|:\d)")
+
+
+class Text(NamedTuple):
+    """One text, ready to be searched.
+
+    Attributes:
+        piece: its longest literal piece, lower case.
+        pattern: the whole of it; None = any of the codes, after ``piece``.
+    """
+
+    id: str
+    piece: bytes
+    pattern: re.Pattern[str] | str | None
+
+
+class Signatures:
+    """The texts of some rows; searching several logs shares what was prepared."""
+
+    def __init__(self, rows: "Iterable[ErrorText]") -> None:
+        rows = tuple(rows)
+        self.order = {row.id: at for at, row in enumerate(rows)}
+        self.codes = {row.code: row.id for row in rows if row.code is not None}
+        self._texts = [
+            Text(row.id, _piece(text), _spelled(text)) for row in rows for text in row.texts
+        ]
+        self._texts += [Text("", call.encode(), None) for call in _CALLS if self.codes]
+
+    def scan(self, stream: BinaryIO, name: str) -> tuple[Seen, ...]:
+        """The texts that stand in a log, in the order of their rows.
+
+        Args:
+            stream: the log; read to its end in pieces.
+            name: what the user calls it.
+        """
+        return _Scan(self, name, list(self._texts)).run(stream)
+
+
+class _Scan:
+    """One pass over one log."""
+
+    def __init__(self, signatures: Signatures, name: str, texts: list[Text]) -> None:
+        self.signatures = signatures
+        self.name = name
+        self.texts = texts
+        self.found: dict[str, Seen] = {}
+        self.tries: dict[Text, int] = {}
+        self.counted: dict[str, int] = {}
+        self.lines = self.parts = 0
+
+    def run(self, stream: BinaryIO) -> tuple[Seen, ...]:
+        for data, start, end in _parts(stream):
+            self._part(data, start, end)
+            self.parts += len(data)
+            self.lines += data.count(b"\n", start, end)
+        order = self.signatures.order
+        return tuple(sorted(self.found.values(), key=lambda seen: order[seen.id]))
+
+    def _part(self, data: bytes, start: int, end: int) -> None:
+        """Look for every text that begins within ``start`` and ``end``."""
+        low = data.lower()
+        done = set()
+        for text in self.texts:
+            at = low.find(text.piece, start)
+            while -1 < at < end:
+                if self._hit(text, data, at, start) is None:
+                    done.add(text)
+                    break
+                at = low.find(text.piece, at + len(text.piece))
+        if done:
+            self.texts = [text for text in self.texts if text not in done]
+
+    def _hit(self, text: Text, data: bytes, at: int, start: int) -> bool | None:
+        """Whether the whole text stands around its piece; None = it need not be searched again.
+
+        A line counts once, however many spellings of one error it holds.
+        """
+        tries = self.tries[text] = self.tries.get(text, 0) + 1
+        first, last = _line(data, at, at + len(text.piece))
+        line = data[first:last].decode("utf-8", "replace")
+        hit = self._judged(text, line, len(data[first:at].decode("utf-8", "replace")))
+        if hit is not None:
+            id, words, column = hit
+            known = self.found.get(id)
+            if known is None:
+                number = self.lines + data.count(b"\n", start, at) + 1
+                shown = _shown(line, column)
+                seen = Seen(id=id, log=self.name, line=number, text=shown, words=words)
+                self.found[id] = seen
+            elif known.count == _COUNTED:
+                return None
+            elif self.counted[id] != self.parts + first:
+                self.found[id] = replace(known, count=known.count + 1)
+            self.counted[id] = self.parts + first
+        return None if tries >= _TRIES else hit is not None
+
+    def _judged(self, text: Text, line: str, column: int) -> tuple[str, Pairs, int] | None:
+        """The row whose text the line holds, the captured words, and where it begins."""
+        if text.pattern is None:
+            code = _CODE.search(line, column + len(text.piece), column + len(text.piece) + 80)
+            id = self.signatures.codes.get(int(code[1])) if code else None
+            return (id, Pairs(), column) if id else None
+        match = _compiled(text.pattern).search(line)
+        if match is None:
+            return None
+        words = {name: word.rstrip(".:") for name, word in match.groupdict().items() if word}
+        return text.id, Pairs(words), match.start()
+
+
+def _compiled(pattern: "re.Pattern[str] | str") -> re.Pattern[str]:
+    # Compiling all texts would cost more than the rest of a short run; `re` keeps 512 of them.
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _pieces(text: str) -> list[str]:
+    """Literal pieces and, at odd places, names of words; an empty name is a gap.
+
+    >>> _pieces("arch '{cc}' of {} here")
+    ["arch '", 'cc', "' of ", '', ' here']
+    """
+    return re.split(r"\{(\w*)\}", text)
+
+
+def _piece(text: str) -> bytes:
+    return max(_pieces(text)[::2], key=len).lower().encode()
+
+
+def _spelled(text: str) -> str:
+    """The regular expression of a text; a word at either end ends there."""
+    pieces = _pieces(text)
+    out = [re.escape(piece).replace(r"\ ", r"[ \t]+") for piece in pieces]
+    out[1::2] = [f"(?P<{name}>{_WORD})" if name else _GAP for name in pieces[1::2]]
+    before = r"(?<![A-Za-z0-9_])" if re.match(r"\w", text) else ""
+    after = r"(?![A-Za-z0-9_])" if re.search(r"\w$", text) else ""
+    if text.endswith("}"):
+        after = r"(?=[\s'\"`,;()<>\[\]{}|]|$)"
+    return before + "".join(out) + after
+
+
+def _line(data: bytes, first: int, last: int) -> tuple[int, int]:
+    """The line around a place, at most `_SPAN` bytes of it on either side."""
+    low = max(0, first - _SPAN)
+    before = max(data.rfind(b"\n", low, first), data.rfind(b"\x0b", low, first))
+    after = _BREAK.search(data, last, last + _SPAN)
+    return (before + 1 if before >= 0 else low), (after.start() if after else last + _SPAN)
+
+
+def _shown(line: str, column: int) -> str:
+    first = max(0, column - 60) if len(line) > _SHOWN else 0
+    text = line[first : first + _SHOWN]
+    return "".join(c if c.isprintable() else " " for c in text).strip()
+
+
+def _parts(stream: BinaryIO) -> Iterator[tuple[bytes, int, int]]:
+    """Pieces of a log, each with the bounds within which a text may begin."""
+    before = pending = b""
+    for chunk in _decoded(stream):
+        data = pending + chunk
+        newline = data.rfind(b"\n") + 1
+        # A line that does not end is looked at with what stands around the cut.
+        end = newline if len(data) - newline <= 2 * _SPAN else len(data) - _SPAN
+        body = _plain(data[:end])
+        if body:
+            yield before + body + _plain(data[end : end + _SPAN]), *_bounds(before, body)
+            before = b"" if end == newline else (before + body)[-_SPAN:]
+        pending = data[end:]
+    body = _plain(pending)
+    yield before + body, *_bounds(before, body)
+
+
+def _bounds(before: bytes, body: bytes) -> tuple[int, int]:
+    return len(before), len(before) + len(body)
+
+
+def _plain(data: bytes) -> bytes:
+    if b"\x1b" in data:
+        data = _ANSI.sub(b"", data)
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\x0b")
+    return data
+
+
+def _decoded(stream: BinaryIO) -> Iterator[bytes]:
+    """The log as UTF-8; PowerShell's ``>`` writes UTF-16."""
+    first = stream.read(_CHUNK)
+    encoding = _utf16(first[:4096])
+    if encoding is None:
+        while first:
+            yield first
+            first = stream.read(_CHUNK)
+        return
+    from codecs import getincrementaldecoder
+
+    decoder = getincrementaldecoder(encoding)("replace")
+    while first:
+        yield decoder.decode(first).lstrip("\ufeff").encode("utf-8", "replace")
+        first = stream.read(_CHUNK)
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+
+def _utf16(head: bytes) -> str | None:
+    """The form of UTF-16 that a log begins with, by its mark or by the zeros of plain English."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16-le" if head[0] == 0xFF else "utf-16-be"
+    half = len(head) // 2
+    if half < 4:
+        return None
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if odd > 0.7 * half and even < 0.1 * half:
+        return "utf-16-le"
+    return "utf-16-be" if even > 0.7 * half and odd < 0.1 * half else None

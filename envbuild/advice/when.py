@@ -1,0 +1,74 @@
+"""The conditions that rows of `errors.yaml` name: which cause of a text it is, on this machine."""
+
+from collections.abc import Callable
+
+from envbuild.advice.scene import Scene
+from envbuild.matrix.load import load
+
+Condition = Callable[[Scene], bool]
+
+
+def holds(name: str, scene: Scene) -> bool:
+    """Whether a condition holds; ``not-`` in front turns it round, ``saw-X`` asks for text X."""
+    if name.startswith("not-"):
+        return not holds(name.removeprefix("not-"), scene)
+    if name.startswith("saw-"):
+        return scene.saw(name.removeprefix("saw-")) is not None
+    return CONDITIONS[name](scene)
+
+
+def known(name: str, ids: frozenset[str]) -> bool:
+    """Whether there is such a condition; ``ids`` are those of the texts."""
+    name = name.removeprefix("not-")
+    return name in CONDITIONS or (name.startswith("saw-") and name.removeprefix("saw-") in ids)
+
+
+def _docker(scene: Scene) -> bool:
+    return scene.engine("docker") is not None
+
+
+def _podman(scene: Scene) -> bool:
+    return not _docker(scene) and scene.engine("podman") is not None
+
+
+def _rootless(scene: Scene) -> bool:
+    return any(engine.rootless for engine in scene.host.engines)
+
+
+def _apt(scene: Scene) -> bool:
+    return (scene.host.os.id or "").startswith(("ubuntu", "debian"))
+
+
+def _rpm(scene: Scene) -> bool:
+    row = next((row for row in load().oses if row.id == scene.host.os.id), None)
+    names = ("fedora", "rhel", "rocky", "almalinux", "centos", "ol", "oraclelinux", "amazonlinux")
+    return (row is not None and row.family == "rpm") or (scene.host.os.id or "").startswith(names)
+
+
+def _forward(scene: Scene) -> bool:
+    """Some card is outside the list of those that forward compatibility serves."""
+    return any(card.forward_compat is False for _, card in scene.cards)
+
+
+def _old_card(scene: Scene) -> bool:
+    """Some card has a last driver branch."""
+    rows = (scene.capability(card.cc) for _, card in scene.cards)
+    return any(row is not None and row.last_branch is not None for row in rows)
+
+
+CONDITIONS: dict[str, Condition] = {
+    "wsl2": lambda scene: scene.wsl2,
+    "jetson": lambda scene: scene.jetson,
+    "native": lambda scene: scene.native,
+    "windows": lambda scene: scene.host.platform == "windows",
+    "container": lambda scene: scene.host.inside_container is not None,
+    "driver-works": lambda scene: scene.driver_works,
+    "gpu": lambda scene: bool(scene.host.gpus),
+    "docker": _docker,
+    "podman": _podman,
+    "rootless": _rootless,
+    "apt": _apt,
+    "rpm": _rpm,
+    "no-forward-compat": _forward,
+    "old-card": _old_card,
+}

@@ -1,0 +1,127 @@
+"""``envbuild doctor``: what is wrong with a machine, an image or a log, and what to do first."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from envbuild.cli import show
+from envbuild.cli.options import OutputFlags, expand
+from envbuild.errors import InputError
+
+if TYPE_CHECKING:
+    from envbuild.values.diagnosis import Diagnosis, Seen
+    from envbuild.values.finding import Finding
+    from envbuild.values.host import Host
+    from envbuild.values.image import ImageFacts
+
+_COLOURS = {"error": "red", "warn": "yellow", "watch": "yellow", "info": "green"}
+
+
+@expand
+def command(
+    *,
+    output: OutputFlags,
+    host: Annotated[
+        str | None, typer.Option("--host", help="A recorded host instead of this one.")
+    ] = None,
+    image: Annotated[
+        str | None, typer.Option("--image", help="An image, or recorded facts of one.")
+    ] = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option("--log", help="What a program printed; - reads standard input."),
+    ] = None,
+) -> int:
+    """Name what is wrong, why, and the steps that mend it on this system."""
+    from envbuild.advice.doctor import diagnose
+    from envbuild.advice.scene import Scene
+    from envbuild.matrix.load import load
+    from envbuild.values.diagnosis import Diagnosis
+    from envbuild.values.plan import MatrixId
+
+    seen = _read(log or [])
+    scene = Scene(host=_host(host), image=_image(image), seen=seen)
+    matrices = load()
+    made = Diagnosis(
+        findings=diagnose(scene),
+        seen=seen,
+        matrix=MatrixId(date=matrices.date, digest=matrices.digest),
+    )
+    if output.json:
+        show.json(made)
+    else:
+        for line in lines(made):
+            show.result(line)
+    return made.exit
+
+
+def _host(path: str | None) -> "Host":
+    if path is not None:
+        from envbuild.host.load import load_host
+
+        return load_host(path)
+    from envbuild.host.detect import this_machine
+
+    return this_machine()
+
+
+def _image(name: str | None) -> "ImageFacts | None":
+    if name is None:
+        return None
+    from envbuild.io import files
+    from envbuild.values.codec import load
+    from envbuild.values.image import ImageFacts
+
+    return load(ImageFacts, files.read(name), name)
+
+
+def _read(logs: list[str]) -> "tuple[Seen, ...]":
+    """The known texts of the logs.
+
+    Raises:
+        InputError: a log that cannot be read, or standard input twice.
+    """
+    if not logs:
+        return ()
+    from envbuild.advice.signatures import Signatures
+    from envbuild.matrix.load import load_errors
+
+    if logs.count("-") > 1:
+        what = "--log - is given twice, and standard input can be read once"
+        raise InputError(what, fix="give it once, or name files")
+    signatures = Signatures(load_errors().errors)
+    found: list[Seen] = []
+    for log in logs:
+        found += signatures.scan(sys.stdin.buffer, "standard input") if log == "-" else []
+        if log != "-":
+            with _opened(log) as stream:
+                found += signatures.scan(stream, log)
+    return tuple(found)
+
+
+def _opened(path: str) -> BinaryIO:
+    try:
+        return Path(path).open("rb")
+    except (OSError, ValueError) as e:
+        what = f"--log {path} cannot be read: {getattr(e, 'strerror', None) or e}"
+        raise InputError(what, fix="name a file, or - for standard input") from e
+
+
+def lines(diagnosis: "Diagnosis") -> "list[str]":
+    """The findings for people: what, why, the steps with their checks, the source."""
+    return [line for finding in diagnosis.findings for line in _finding(finding)]
+
+
+def _finding(finding: "Finding") -> "list[str]":
+    head = show.paint(f"{finding.severity:<6}", _COLOURS[finding.severity])
+    out = [f"{head}{show.clean(finding.says)}   [{finding.id}]"]
+    if finding.why:
+        out.append(f"      {show.clean(finding.why)}")
+    for number, step in enumerate(finding.steps, 1):
+        do = show.command(step.argv) if step.argv else step.text
+        out.append(f"   {number}. {show.clean(do)}")
+        out += [f"      {show.clean(step.why)}"] if step.why else []
+        out += [f"      check: {show.clean(step.check)}"] if step.check else []
+    return [*out, show.paint(f"      {finding.source}", "dim")] if finding.source else out
