@@ -83,7 +83,7 @@ class _Scan:
         self.texts = texts
         self.found: dict[str, Seen] = {}
         self.tries: dict[Text, int] = {}
-        self.counted: dict[str, int] = {}
+        self.places: dict[str, set[int]] = {}
         self.lines = self.parts = 0
 
     def run(self, stream: BinaryIO) -> tuple[Seen, ...]:
@@ -92,7 +92,8 @@ class _Scan:
             self.parts += len(data)
             self.lines += data.count(b"\n", start, end)
         order = self.signatures.order
-        return tuple(sorted(self.found.values(), key=lambda seen: order[seen.id]))
+        seen = (replace(one, count=len(self.places[one.id])) for one in self.found.values())
+        return tuple(sorted(seen, key=lambda one: order[one.id]))
 
     def _part(self, data: bytes, start: int, end: int) -> None:
         """Look for every text that begins within ``start`` and ``end``."""
@@ -119,17 +120,15 @@ class _Scan:
         hit = self._judged(text, line, len(data[first:at].decode("utf-8", "replace")))
         if hit is not None:
             id, words, column = hit
-            known = self.found.get(id)
-            if known is None:
-                number = self.lines + data.count(b"\n", start, at) + 1
-                shown = _shown(line, column)
-                seen = Seen(id=id, log=self.name, line=number, text=shown, words=words)
-                self.found[id] = seen
-            elif known.count == _COUNTED:
+            places = self.places.setdefault(id, set())
+            if len(places) == _COUNTED:
                 return None
-            elif self.counted[id] != self.parts + first:
-                self.found[id] = replace(known, count=known.count + 1)
-            self.counted[id] = self.parts + first
+            places.add(self.parts + first)
+            number = self.lines + data.count(b"\n", start, at) + 1
+            known = self.found.get(id)
+            if known is None or number < known.line:
+                shown = _shown(line, column)
+                self.found[id] = Seen(id=id, log=self.name, line=number, text=shown, words=words)
         return None if tries >= _TRIES else hit is not None
 
     def _judged(self, text: Text, line: str, column: int) -> tuple[str, Pairs, int] | None:
