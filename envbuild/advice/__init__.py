@@ -1,1 +1,1 @@
-"""From a machine in any state, and from what its programs say, to the next right step."""
+"""What helps: findings about a machine, guides to a plan, and the steps of each fix."""

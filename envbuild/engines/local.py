@@ -50,6 +50,7 @@ class LocalEngine:
     ) -> None:
         self.root = root.resolve()
         self.say = progress
+        self._known = tree.Known()
 
     def probe(self) -> EngineFacts:
         """It answers wherever there is Linux; ``says`` is what it runs on."""
@@ -130,7 +131,7 @@ class LocalEngine:
             found = self.fitting(plan)
             if found:
                 self.say(f"toolkit   CUDA {found.cuda} in {found.root} fits: nothing is fetched")
-                listing = tree.contents(found.root, toolkits.is_compiler_part)
+                listing = tree.contents(found.root, toolkits.is_compiler_part, self._known)
                 return self._record(found.root, found.root, listing, plan, cuda=found.cuda)
             return self._private(plan, _lock(context, plan), net)
 
@@ -146,7 +147,7 @@ class LocalEngine:
         elif listing is None:
             size, indexes = plan.size.disk_mib, _indexes(plan)
             prefix.make(lock.wheels, self.root, net, self.say, size_mib=size, indexes=indexes)
-        listing = listing or tree.contents(folder)
+        listing = listing or tree.contents(folder, known=self._known)
         return self._record(folder, folder / "cuda", listing, plan, cuda=plan.cuda or "", lock=lock)
 
     def _intact(self, folder: Path) -> Pairs | None:
@@ -154,7 +155,7 @@ class LocalEngine:
         record = self._read(folder)
         if record is None or not folder.is_dir():
             return None
-        now = tree.contents(folder)
+        now = tree.contents(folder, known=self._known)
         different = tree.changed(record.files, now)
         if different:
             self.say(f"prefix    {different[0]} was changed: made again")
@@ -230,9 +231,9 @@ class LocalEngine:
         record = self._read(folder)
         own = folder.parent == self.root
         if record is None:
-            return None if own else native.unrecorded(folder)
+            return None if own else native.unrecorded(folder, self._known)
         keep = (lambda _: True) if own else toolkits.is_compiler_part
-        different = tree.changed(record.files, tree.contents(folder, keep))
+        different = tree.changed(record.files, tree.contents(folder, keep, self._known))
         if different:
             what = f"{folder} is not what was built: {different[0]} was changed"
             raise StaleError(what, fix="envbuild build makes it again")
@@ -271,7 +272,7 @@ class LocalEngine:
             raise InputError(what, fix="native, or none to hide the GPUs")
         folder = Path(ref).resolve()
         record = self._read(folder)
-        image = record.image if record else native.unrecorded(folder)
+        image = record.image if record else native.unrecorded(folder, self._known)
         if image is None:
             what = f"{ref} is neither a prefix made here nor a toolkit"
             raise InputError(what, fix="make one: envbuild build")

@@ -50,15 +50,20 @@ def merged(env: Pairs) -> dict[str, str]:
     return whole
 
 
-def unrecorded(folder: Path) -> Image | None:
-    """A toolkit that somebody else installed and no plan asked for; None if it is none."""
+def unrecorded(folder: Path, known: tree.Known | None = None) -> Image | None:
+    """A toolkit that somebody else installed and no plan asked for; None if it is none.
+
+    Args:
+        folder: where it is.
+        known: files that were read before.
+    """
     toolkit = toolkits.read(folder) if (folder / "bin" / "nvcc").is_file() else None
     if toolkit is None:
         return None
     env, compiler = environment(folder, folder)
     return Image(
         ref=str(folder),
-        config=tree.digest(tree.contents(folder, toolkits.is_compiler_part)),
+        config=tree.digest(tree.contents(folder, toolkits.is_compiler_part, known)),
         platform=platform_name(),
         env=env,
         labels=Pairs({"envbuild.cuda": toolkit.cuda, "envbuild.compiler": compiler}),

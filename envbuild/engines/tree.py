@@ -2,25 +2,64 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from envbuild.errors import MachineError
 from envbuild.values.codec import Pairs
 
+_SETTLED_NS = 2_000_000_000  # no file system that is in use here stamps more coarsely
 
-def contents(root: Path, keep: Callable[[str], bool] = lambda _: True) -> Pairs:
+
+class Known:
+    """Files that were read, each to be read again only if it may have changed since.
+
+    The kernel stamps a file with every change of its bytes or mode (ctime), and no program can set
+    that stamp. A file stamped just before it was read may change again under the same stamp: it is
+    not kept.
+    """
+
+    def __init__(self) -> None:
+        self._hashes: dict[tuple[int, ...], str] = {}
+
+    def sha256(self, path: Path) -> str:
+        """Hash of the file's bytes, in hex."""
+        with path.open("rb") as f:
+            stamp = _stamp(f.fileno())
+            if found := self._hashes.get(stamp):
+                return found
+            settled = time.time_ns() - _SETTLED_NS
+            sha = hashlib.sha256()
+            while block := f.read(1 << 20):
+                sha.update(block)
+            if stamp == _stamp(f.fileno()) and stamp[-1] < settled:
+                self._hashes[stamp] = sha.hexdigest()
+        return sha.hexdigest()
+
+
+def _stamp(file: int) -> tuple[int, ...]:
+    s = os.fstat(file)
+    return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns
+
+
+def contents(
+    root: Path, keep: Callable[[str], bool] = lambda _: True, known: Known | None = None
+) -> Pairs:
     """``path -> what it is`` for every file and link below ``root``, sorted by path.
 
     Args:
         root: the folder.
         keep: takes a path relative to ``root`` (with slashes); False leaves the file out.
+        known: what was read before; None = nothing.
 
     Raises:
         MachineError: a file cannot be read.
     """
+    known = known or Known()
     try:
-        return Pairs(tuple((name, _what(root / name)) for name in sorted(_names(root, keep))))
+        names = sorted(_names(root, keep))
+        return Pairs(tuple((name, _what(root / name, known)) for name in names))
     except OSError as e:
         what = f"{e.filename or root} cannot be read: {e.strerror or e}"
         raise MachineError(what, fix="check its permissions") from e
@@ -50,12 +89,8 @@ def _fail(error: OSError) -> None:
     raise error
 
 
-def _what(path: Path) -> str:
+def _what(path: Path, known: Known) -> str:
     if path.is_symlink():
         return f"link {path.readlink()}"
     mode = "exe" if path.stat().st_mode & 0o111 else "file"
-    sha = hashlib.sha256()
-    with path.open("rb") as f:
-        while block := f.read(1 << 20):
-            sha.update(block)
-    return f"{mode} {sha.hexdigest()}"
+    return f"{mode} {known.sha256(path)}"

@@ -1,11 +1,8 @@
 """How a toolkit of a vendor's archive comes to this machine itself, step by step."""
 
 from envbuild.matrix.model import Repository
-from envbuild.planner.compose import archive_url
 from envbuild.planner.notes.base import Chosen
 from envbuild.values.finding import Step
-
-_KEY = "/etc/apt/keyrings/nvidia-cuda.asc"
 
 
 def steps(chosen: Chosen, row: Repository, package: str) -> tuple[Step, ...]:
@@ -23,11 +20,11 @@ def steps(chosen: Chosen, row: Repository, package: str) -> tuple[Step, ...]:
 
 def _packages(chosen: Chosen, row: Repository, package: str) -> tuple[Step, ...]:
     """From the vendor's repository, as root; on WSL no package of a driver can come along."""
-    url = archive_url(row, chosen.target)
-    line = f"deb [signed-by={_KEY}] {url} /"
+    from envbuild.advice.fixes import repository
+
     keep_out = Step(
         why="the Windows driver is the only driver: no package may bring another into WSL",
-        argv=_written(
+        argv=repository.written(
             "/etc/apt/preferences.d/no-cuda-driver",
             f"Package: {' '.join(row.never)}",
             "Pin: release *",
@@ -35,40 +32,15 @@ def _packages(chosen: Chosen, row: Repository, package: str) -> tuple[Step, ...]
         ),
         check="apt-cache policy cuda-drivers: no candidate",
     )
+    before = [keep_out] if row.platform == "wsl2" else []
     return (
-        Step(
-            why="fetch the key that signs the repository; nothing trusts it yet",
-            argv=("curl", "-fsSLo", "nvidia-cuda.asc", f"{url}{row.key_file}"),
-            check=f"gpg --show-keys nvidia-cuda.asc: {row.key} and no other key",
-        ),
-        Step(
-            why="let apt use the key, for this repository alone",
-            argv=("sudo", "install", "-Dm644", "nvidia-cuda.asc", _KEY),
-            check=f"ls -l {_KEY}",
-        ),
-        *([keep_out] if row.platform == "wsl2" else []),
-        Step(
-            why="add the repository",
-            argv=_written("/etc/apt/sources.list.d/nvidia-cuda.list", line),
-            check="cat /etc/apt/sources.list.d/nvidia-cuda.list",
-        ),
-        Step(
-            why="read what it has, by its signature",
-            argv=("sudo", "apt-get", "update"),
-            check="no error about a signature or a key",
-        ),
+        *repository.apt(row, chosen.target.arch, *before),
         Step(
             why="install the toolkit alone; `cuda` and `cuda-drivers` would bring a driver",
             argv=("sudo", "apt-get", "install", "-y", "--no-install-recommends", package),
             check=f"/usr/local/cuda-{chosen.choice.place.cuda}/bin/nvcc --version",
         ),
     )
-
-
-def _written(path: str, *lines: str) -> tuple[str, ...]:
-    # A row's texts hold no quote, and shlex would cost every plan its import.
-    words = " ".join(f"'{line}'" for line in lines)
-    return ("sudo", "sh", "-c", f"printf '%s\\n' {words} > {path}")
 
 
 def _private(chosen: Chosen, row: Repository) -> tuple[Step, ...]:

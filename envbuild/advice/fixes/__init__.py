@@ -1,0 +1,1 @@
+"""The steps of each fix, one module a matter; whoever gives advice takes them from here."""
