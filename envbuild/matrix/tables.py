@@ -47,6 +47,7 @@ TABLES: dict[str, Table] = {
     "ngc": Table(reference.NgcImage, ("tag",)),
     "driver_packages": Table(reference.DriverPackage, ("os", "origin", "branch_min")),
     "wsl": Table(reference.WslNeed, ("what",)),
+    "engine_packages": Table(reference.EnginePackages, ("engine", "name")),
     "errors": Table(errors.ErrorText, ("id",)),
 }
 
@@ -56,7 +57,7 @@ NAMES = ("products", "dies")
 
 REFERENCE = (
     *("sources", "engines", "tools", "limits", "rates"),
-    *("digests", "ngc", "driver_packages", "wsl"),
+    *("digests", "ngc", "driver_packages", "wsl", "engine_packages"),
 )
 """The tables that only questions and guides need."""
 

@@ -3,7 +3,6 @@
 from envbuild.matrix.model import Repository
 from envbuild.values.finding import Step
 
-_KEY = "/etc/apt/keyrings/nvidia-cuda.asc"
 _FOLDERS = {"x86_64": "x86_64", "aarch64": "sbsa"}
 
 
@@ -21,24 +20,51 @@ def apt(row: Repository, arch: str | None, *before: Step) -> tuple[Step, ...]:
         before: what must be in place before apt reads the repository.
     """
     url = f"{row.url}{folder(arch)}/"
+    return signed(url, f"{url}{row.key_file}", row.key, name="nvidia-cuda", before=before)
+
+
+def signed(
+    url: str, key_url: str, key: str, *, name: str, rest: str = "/", before: tuple[Step, ...] = ()
+) -> tuple[Step, ...]:
+    """Add any repository of Debian packages, trusted by one key alone.
+
+    Args:
+        url: its address.
+        key_url: where its key is.
+        key: fingerprint of the one key that may sign it.
+        name: what the files on this machine are called.
+        rest: what follows the address: ``/``, or suite and components.
+        before: what must be in place before apt reads the repository.
+    """
+    fetched, kept = f"/tmp/{name}.asc", f"/etc/apt/keyrings/{name}.asc"  # noqa: S108
+    listed = f"/etc/apt/sources.list.d/{name}.list"
+    line = f"deb [signed-by={kept}] {url} {rest}"
     return (
         Step(
+            why="what fetches and checks a key",
+            argv=("sudo", "apt-get", "install", "-y", "ca-certificates", "curl", "gpg"),
+            check="curl --version, gpg --version",
+        ),
+        Step(
             why="fetch the key that signs the repository; nothing trusts it yet",
-            argv=("curl", "-fsSLo", "nvidia-cuda.asc", f"{url}{row.key_file}"),
-            check=f"gpg --show-keys nvidia-cuda.asc: {row.key} and no other key",
+            argv=("curl", "-fsSLo", fetched, key_url),
+            check=f"gpg --show-keys {fetched}: {key} and no other key",
+        ),
+        Step(
+            why=f"go on only if it is {key} and no other key",
+            argv=("sh", "-c", f'test "$({_primary(fetched)})" = {key}'),
+            check="it says nothing; anything else: delete the file and do not go on",
         ),
         Step(
             why="let apt use the key, for this repository alone",
-            argv=("sudo", "install", "-Dm644", "nvidia-cuda.asc", _KEY),
-            check=f"ls -l {_KEY}",
+            argv=("sudo", "install", "-Dm644", fetched, kept),
+            check=f"ls -l {kept}",
         ),
         *before,
         Step(
             why="add the repository",
-            argv=written(
-                "/etc/apt/sources.list.d/nvidia-cuda.list", f"deb [signed-by={_KEY}] {url} /"
-            ),
-            check="cat /etc/apt/sources.list.d/nvidia-cuda.list",
+            argv=written(listed, line),
+            check=f"cat {listed}",
         ),
         Step(
             why="read what it has, by its signature",
@@ -46,6 +72,12 @@ def apt(row: Repository, arch: str | None, *before: Step) -> tuple[Step, ...]:
             check="no error about a signature or a key",
         ),
     )
+
+
+def _primary(file: str) -> str:
+    """The command that prints the fingerprint of each key of a file, not those of subkeys."""
+    pick = "/^pub:/{n;s/^fpr:*\\([0-9A-F]*\\):$/\\1/p}"
+    return f"gpg --show-keys --with-colons {file} | sed -n '{pick}'"
 
 
 def written(path: str, *lines: str) -> tuple[str, ...]:

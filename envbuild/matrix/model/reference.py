@@ -141,16 +141,40 @@ class DriverPackage(Row):
     arches: tuple[Arch, ...] = ("x86_64",)
 
 
+class EnginePackages(Row):
+    """How a container engine is installed on a system, `engines.yaml` ``engine_packages``.
+
+    Attributes:
+        engine: docker; ``name`` tells its rows apart, ``oses`` are the systems it is for.
+        url: the repository's address; for rpm systems that of its ``.repo`` file.
+        key: fingerprint of the one OpenPGP key that may sign it, ``key_url`` where the key is.
+        packages: what is installed; ``rootless`` what a daemon without root needs beside them.
+        conflicts: packages of the system's own archive that cannot stand beside them.
+    """
+
+    engine: str
+    name: str
+    oses: tuple[str, ...]
+    url: str
+    key: str
+    key_url: str
+    packages: tuple[str, ...]
+    rootless: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+
 class WslNeed(Row):
     """What WSL 2 needs, and what it does not do, `wsl.yaml`.
 
     Attributes:
         what: one word, ``kernel``, ``windows-driver``, ``cuda-gdb``.
         least: lowest version, where the fact has one.
+        value: what a command or a person needs of it: an address, a name, a key, a pattern.
     """
 
     what: str
     least: str | None = None
+    value: str = ""
     says: str
 
 
@@ -166,3 +190,4 @@ class Reference(Value):
     ngc: tuple[NgcImage, ...]
     driver_packages: tuple[DriverPackage, ...]
     wsl: tuple[WslNeed, ...]
+    engine_packages: tuple[EnginePackages, ...] = ()
