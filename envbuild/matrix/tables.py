@@ -37,9 +37,11 @@ TABLES: dict[str, Table] = {
     "torch_pairs": Table(model.TorchPair, ("torch",)),
     "injections": Table(model.Injection, ("access", "platform", "engine_since", "toolkit_since")),
     "situations": Table(model.Situation, ("what",)),
+    "holes": Table(model.Hole, ("cve",)),
     "products": Table(model.Product, ("name",)),
     "dies": Table(model.Die, ("die",)),
     "engines": Table(reference.EngineFeature, ("engine", "feature")),
+    "container_packages": Table(reference.ContainerPackages, ("manager", "platform", "l4t")),
     "tools": Table(reference.Tool, ("tool", "since", "platform")),
     "limits": Table(reference.Limit, ("cc",)),
     "rates": Table(reference.Rate, ("cc", "unit", "dtype", "accumulate")),
@@ -54,7 +56,7 @@ NAMES = ("products", "dies")
 """The tables that only look-ups by name need."""
 
 REFERENCE = (
-    *("sources", "engines", "tools", "limits", "rates"),
+    *("sources", "engines", "container_packages", "tools", "limits", "rates"),
     *("digests", "ngc", "driver_packages", "wsl"),
 )
 """The tables that only questions and guides need."""

@@ -44,6 +44,7 @@ _TABLE_OF: dict[str, str] = {
     "Repository": "repositories",
     "Injection": "injections",
     "Situation": "situations",
+    "Hole": "holes",
     "TorchBuild": "torch",
     "TorchPair": "torch_pairs",
     "Capability": "capabilities",

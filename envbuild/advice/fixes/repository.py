@@ -3,7 +3,6 @@
 from envbuild.matrix.model import Repository
 from envbuild.values.finding import Step
 
-_KEY = "/etc/apt/keyrings/nvidia-cuda.asc"
 _FOLDERS = {"x86_64": "x86_64", "aarch64": "sbsa"}
 
 
@@ -13,7 +12,7 @@ def folder(arch: str | None) -> str:
 
 
 def apt(row: Repository, arch: str | None, *before: Step) -> tuple[Step, ...]:
-    """Add a repository of Debian packages.
+    """Add a repository of the vendor's toolkits and drivers, `signed` as its row says.
 
     Args:
         row: its address, and the one key that may sign it.
@@ -21,30 +20,48 @@ def apt(row: Repository, arch: str | None, *before: Step) -> tuple[Step, ...]:
         before: what must be in place before apt reads the repository.
     """
     url = f"{row.url}{folder(arch)}/"
+    return signed("nvidia-cuda", url, f"{url}{row.key_file}", row.key, *before)
+
+
+def signed(name: str, url: str, key_url: str, key: str, *before: Step) -> tuple[Step, ...]:
+    """Add a repository of Debian packages.
+
+    Args:
+        name: of the files that it makes: the key, and the list.
+        url: its address; apt puts its architecture for ``$(ARCH)``.
+        key_url: where the key is that signs it.
+        key: fingerprint of that key.
+        before: what must be in place before apt reads the repository.
+    """
+    file = f"{name}.asc"
+    ring, listed = f"/etc/apt/keyrings/{file}", f"/etc/apt/sources.list.d/{name}.list"
     return (
         Step(
             why="fetch the key that signs the repository; nothing trusts it yet",
-            argv=("curl", "-fsSLo", "nvidia-cuda.asc", f"{url}{row.key_file}"),
-            check=f"gpg --show-keys nvidia-cuda.asc: {row.key} and no other key",
+            argv=("curl", "-fsSLo", file, key_url),
+            check=f"gpg --show-keys {file}: {key} and no other key",
         ),
         Step(
             why="let apt use the key, for this repository alone",
-            argv=("sudo", "install", "-Dm644", "nvidia-cuda.asc", _KEY),
-            check=f"ls -l {_KEY}",
+            argv=("sudo", "install", "-Dm644", file, ring),
+            check=f"ls -l {ring}",
         ),
         *before,
         Step(
             why="add the repository",
-            argv=written(
-                "/etc/apt/sources.list.d/nvidia-cuda.list", f"deb [signed-by={_KEY}] {url} /"
-            ),
-            check="cat /etc/apt/sources.list.d/nvidia-cuda.list",
+            argv=written(listed, f"deb [signed-by={ring}] {url} /"),
+            check=f"cat {listed}",
         ),
-        Step(
-            why="read what it has, by its signature",
-            argv=("sudo", "apt-get", "update"),
-            check="no error about a signature or a key",
-        ),
+        update(),
+    )
+
+
+def update() -> Step:
+    """Let apt read what its repositories have."""
+    return Step(
+        why="read what it has, by its signature",
+        argv=("sudo", "apt-get", "update"),
+        check="no error about a signature or a key",
     )
 
 

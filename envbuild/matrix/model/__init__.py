@@ -4,7 +4,7 @@ Versions are text as the vendor writes them. Targets are written without ``sm_``
 ``90a``, ``120f``. ``cc`` is always ``major.minor``.
 """
 
-from envbuild.matrix.model.access import Injection, Situation
+from envbuild.matrix.model.access import Hole, Injection, Situation
 from envbuild.matrix.model.base import Arch, Row, Source, Status
 from envbuild.matrix.model.bases import (
     ImageTag,
@@ -48,6 +48,7 @@ __all__ = [
     "DriverFloor",
     "Feature",
     "GlibcClash",
+    "Hole",
     "ImageTag",
     "Injection",
     "JetsonRow",
@@ -95,6 +96,7 @@ class Matrices(Value):
     torch_pairs: tuple[TorchPair, ...] = ()
     injections: tuple[Injection, ...] = ()
     situations: tuple[Situation, ...] = ()
+    holes: tuple[Hole, ...] = ()
 
 
 class Names(Value):
