@@ -19,6 +19,7 @@ TABLES: dict[str, Table] = {
     "sources": Table(model.Source, ("id",)),
     "toolkits": Table(model.Toolkit, ("cuda",)),
     "glibc_clashes": Table(model.GlibcClash, ("glibc_from", "cuda_below")),
+    "compiler_floors": Table(model.CompilerFloor, ("cuda_from",)),
     "floors": Table(model.DriverFloor, ("major",)),
     "branches": Table(model.Branch, ("branch",)),
     "capabilities": Table(model.Capability, ("cc",)),
@@ -49,6 +50,7 @@ TABLES: dict[str, Table] = {
     "ngc": Table(reference.NgcImage, ("tag",)),
     "driver_packages": Table(reference.DriverPackage, ("os", "origin", "branch_min")),
     "wsl": Table(reference.WslNeed, ("what",)),
+    "rpm_repositories": Table(reference.RpmRepository, ("name",)),
 }
 
 # What a plan does not always need is compiled into files of its own.
@@ -57,6 +59,6 @@ NAMES = ("products", "dies")
 
 REFERENCE = (
     *("sources", "engines", "container_packages", "tools", "limits", "rates"),
-    *("digests", "ngc", "driver_packages", "wsl"),
+    *("digests", "ngc", "driver_packages", "wsl", "rpm_repositories"),
 )
 """The tables that only questions and guides need."""

@@ -30,6 +30,7 @@ from envbuild.matrix.model.packages import (
     TritonBuild,
 )
 from envbuild.matrix.model.toolkits import (
+    CompilerFloor,
     DistroToolkit,
     GlibcClash,
     Repository,
@@ -42,6 +43,7 @@ __all__ = [
     "Arch",
     "Branch",
     "Capability",
+    "CompilerFloor",
     "CudnnFloor",
     "Die",
     "DistroToolkit",
@@ -96,6 +98,7 @@ class Matrices(Value):
     torch_pairs: tuple[TorchPair, ...] = ()
     injections: tuple[Injection, ...] = ()
     situations: tuple[Situation, ...] = ()
+    compiler_floors: tuple[CompilerFloor, ...] = ()
     holes: tuple[Hole, ...] = ()
 
 

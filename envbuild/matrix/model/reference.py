@@ -181,6 +181,27 @@ class DriverPackage(Row):
     arches: tuple[Arch, ...] = ("x86_64",)
 
 
+class RpmRepository(Row):
+    """A vendor's repository of rpm packages, `repositories.yaml`, key ``rpm_repositories``.
+
+    Attributes:
+        name: the repository's own name, ``rhel9``.
+        systems: how the ids of the systems begin that it is for.
+        url: of its ``.repo`` file, for zypper its own; ``{arch}`` is the vendor's folder.
+        cuda_min, cuda_max: first and last toolkit that was seen in it.
+        key: fingerprint of the key that signs it, or only its id.
+    """
+
+    name: str
+    systems: tuple[str, ...]
+    manager: Literal["dnf", "dnf5", "zypper"]
+    url: str
+    cuda_min: str
+    cuda_max: str
+    key: str
+    arches: tuple[Arch, ...]
+
+
 class WslNeed(Row):
     """What WSL 2 needs, and what it does not do, `wsl.yaml`.
 
@@ -207,3 +228,4 @@ class Reference(Value):
     ngc: tuple[NgcImage, ...]
     driver_packages: tuple[DriverPackage, ...]
     wsl: tuple[WslNeed, ...]
+    rpm_repositories: tuple[RpmRepository, ...]
