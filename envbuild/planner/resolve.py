@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError
+from envbuild.host.access import access_of, containers
 from envbuild.matrix.model import Matrices
 from envbuild.planner import drivers, words
 from envbuild.planner.cards import asked_cards, cpu_of, undriven_cards, unknown
@@ -95,10 +96,11 @@ class _Resolver:
             source=request.toolkit_source,
             as_of=words.date(request.as_of) if request.as_of is not None else table.matrices.date,
             split=request.split,
-            access=_access(engines, platform),
+            access=_access(engines, platform, host),
             engine_access=engines,
             docker=_docker(host),
             container_toolkit=_release(host.container_toolkit if host else None),
+            containers=containers(host) if host is not None else None,
             kernels=table.kernels,
             undriven=undriven_cards(request, host, table),
             declared=host is None,
@@ -268,13 +270,10 @@ def _python(host: Host | None) -> str | None:
 
 
 def _engines(host: Host | None) -> tuple[tuple[str, str], ...]:
-    """The access mode of each engine that answers, where the machine has one."""
-    if host is None:
+    """The access mode of each engine that answers, where the machine has a GPU."""
+    if host is None or not host.gpus:
         return ()
-    from envbuild.host.access import best_access
-
-    modes = [(e.name, best_access(host, e.name)) for e in host.engines if e.answers]
-    return tuple((name, mode) for name, mode in modes if mode != "none")
+    return tuple((e.name, access_of(host, e.name)) for e in host.engines if e.answers)
 
 
 def _docker(host: Host | None) -> str | None:
@@ -287,8 +286,11 @@ def _release(tool: EngineFacts | Tool | None) -> str | None:
     return match[0] if match else None
 
 
-def _access(engines: tuple[tuple[str, str], ...], platform: Platform) -> str:
-    """The mode of the first engine that has one; where none is known, what the platform wants."""
+def _access(engines: tuple[tuple[str, str], ...], platform: Platform, host: Host | None) -> str:
+    """The mode of the first engine that answers; with none known, what the platform wants."""
     for _, mode in engines:
         return mode
-    return "nvidia-runtime" if platform.startswith("jetson") else "cdi"
+    if platform.startswith("jetson"):
+        return "nvidia-runtime"
+    silent = host is not None and any(e.name == "docker" for e in host.engines)
+    return "gpus" if silent else "cdi"

@@ -58,6 +58,8 @@ _TABLE_OF: dict[str, str] = {
     "TritonBuild": "triton",
     "CudnnFloor": "cudnn",
     "Product": "products",
+    "EngineFeature": "engines",
+    "ContainerPackages": "container_packages",
 }
 
 

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from envbuild.host.access import Containers
 from envbuild.planner.ranges import Range
 from envbuild.values.codec import Value, replace
 from envbuild.values.plan import Provenance
@@ -65,6 +66,7 @@ class Target(Value):
         access: GPU access mode of the engine, ``cdi`` where none is known.
         engine_access: (engine, access mode) of each engine that answers.
         docker, container_toolkit: their versions, where they are known.
+        containers: what the machine runs containers with, None = nobody looked.
         kernels: features that only kernels of one's own can use: no plain target has them.
         undriven: cards of the machine that only its bus shows, beside others that are driven.
         arch: None = any, in the search for conflicts alone.
@@ -98,6 +100,7 @@ class Target(Value):
     engine_access: tuple[tuple[str, str], ...] = ()
     docker: str | None = None
     container_toolkit: str | None = None
+    containers: Containers | None = None
     kernels: tuple[str, ...] = ()
     undriven: tuple[Card, ...] = ()
     declared: bool = True

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from envbuild.advice.fixes import repository
 from envbuild.host.access import Containers, is_snap, lack, taken
-from envbuild.matrix.model.reference import ContainerPackages, Reference
+from envbuild.matrix.model.reference import ContainerPackages, EngineFeature, Reference
 from envbuild.planner.ranges import numbers
+from envbuild.values.codec import replace
 from envbuild.values.finding import Step
 from envbuild.values.host import EngineFacts
 
@@ -48,11 +49,22 @@ def install(rows: Reference, here: Containers) -> tuple[Step, ...]:
     return tuple(_install(row)) if row is not None else (_by_hand(rows),)
 
 
+def update(rows: Reference, here: Containers) -> tuple[Step, ...]:
+    """A newer container toolkit for the one that is there; nothing where there is none.
+
+    JetPack 4 ends with 1.7.0. Later ones may take the vendor's own repository, which is ahead of
+    JetPack's.
+    """
+    if here.platform == "jetson" and _line(here) == "32":
+        return ()
+    return install(rows, replace(here, platform="linux", l4t=None))
+
+
 def packages(rows: Reference, here: Containers) -> ContainerPackages | None:
     """The row of this machine's system; None = no row is about it."""
     name = re.match(r"[a-z-]*", (here.os or "").lower())
     jetson = "jetson" if here.platform == "jetson" else ""
-    line = (here.l4t or "").lstrip("rR").partition(".")[0]
+    line = _line(here)
     found = [
         row
         for row in rows.container_packages
@@ -116,7 +128,7 @@ def _by_hand(rows: Reference) -> Step:
 
 def _docker(here: Containers, clients: tuple[EngineFacts, ...]) -> Iterator[Step]:
     """Tell docker of the toolkit's runtime; a server with root goes before one without."""
-    if here.platform == "jetson" and (here.l4t or "").lstrip("rR").startswith("32"):
+    if here.platform == "jetson" and _line(here) == "32":
         yield _restart(here)  # its package writes daemon.json, and there is no nvidia-ctk
         return
     if clients and all(e.rootless for e in clients):
@@ -171,7 +183,7 @@ def no_cgroups() -> Step:
 
 def _podman(rows: Reference, engine: EngineFacts | None) -> Iterator[Step]:
     """A CDI specification, in the words of this podman; what docker of today reads too."""
-    version = _release(engine)
+    version = release(engine)
     since = _since(rows, "podman", "cdi")
     if version and since and numbers(version) < numbers(since):
         yield Step(
@@ -254,15 +266,26 @@ def _desktop(rows: Reference) -> Step:
     )
 
 
-def _feature(rows: Reference, engine: str, feature: str) -> str:
-    return next((r.says for r in rows.engines if (r.engine, r.feature) == (engine, feature)), "")
+def _line(here: Containers) -> str:
+    return (here.l4t or "").lstrip("rR").partition(".")[0]
 
 
-def _since(rows: Reference, engine: str, feature: str) -> str | None:
-    found = (r.since for r in rows.engines if (r.engine, r.feature) == (engine, feature))
-    return next(found, None)
+def feature(rows: Reference, engine: str, name: str) -> EngineFeature:
+    """What a row of `engines.yaml` says of an engine; without the row, that nothing is known."""
+    found = (r for r in rows.engines if (r.engine, r.feature) == (engine, name))
+    none = EngineFeature(engine=engine, feature=name, says=engine, source=(), status="derived")
+    return next(found, none)
 
 
-def _release(engine: EngineFacts | None) -> str | None:
+def _feature(rows: Reference, engine: str, name: str) -> str:
+    return feature(rows, engine, name).says
+
+
+def _since(rows: Reference, engine: str, name: str) -> str | None:
+    return feature(rows, engine, name).since
+
+
+def release(engine: EngineFacts | None) -> str | None:
+    """The numbers that the version of an engine begins with; None = not known."""
     match = re.match(r"\d{1,6}(\.\d{1,6}){0,3}", (engine.version if engine else None) or "")
     return match[0] if match else None

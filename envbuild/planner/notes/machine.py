@@ -69,16 +69,5 @@ def profilers(chosen: Chosen) -> Iterator[Finding]:
             yield note("profilers", "info", says, cite(row, row.cc))
 
 
-def container_toolkit(chosen: Chosen) -> Iterator[Finding]:
-    """A container toolkit with published holes runs an image that is built here."""
-    here, target = chosen.target.container_toolkit, chosen.target
-    for row in chosen.table.matrices.situations:
-        if row.what != "container-toolkit" or row.least is None or target.on_host:
-            continue
-        if here is not None and numbers(here) < numbers(row.least):
-            says = f"{row.says}; here is {here}: update to {row.least} or newer"
-            yield note("container-toolkit-old", "warn", says, cite(row, row.what))
-
-
 def _named(card: Card) -> str:
     return card.name or f"cc {card.cc}"
