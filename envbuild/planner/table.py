@@ -52,6 +52,7 @@ _TABLE_OF: dict[str, str] = {
     "Branch": "branches",
     "DriverFloor": "floors",
     "GlibcClash": "glibc_clashes",
+    "CompilerFloor": "compiler_floors",
     "Feature": "features",
     "PackageRule": "packages",
     "JetsonRow": "jetson",

@@ -24,7 +24,8 @@ class Card(Value):
     """One kind of GPU asked for. All but the cc is None where only the cc was given.
 
     ``mig``: its instances, as the machine shows them; () = it is partitioned and has none.
-    ``vgpu``: a slice of it in a virtual machine.
+    ``vgpu``: a slice of it in a virtual machine; its name keeps the profile.
+    ``driven``: the machine's own driver was seen to hold it.
     """
 
     cc: str
@@ -38,6 +39,7 @@ class Card(Value):
     note: str = ""
     mig: tuple[str, ...] | None = None
     vgpu: bool = False
+    driven: bool = False
 
 
 class Wanted(Value):
@@ -70,7 +72,10 @@ class Target(Value):
         kernels: features that only kernels of one's own can use: no plain target has them.
         undriven: cards of the machine that only its bus shows, beside others that are driven.
         arch: None = any, in the search for conflicts alone.
+        system: id of the system of the machine that was looked at, which may not be `host_os`.
         declared: nothing on this machine was looked at.
+        machine: flags that give the machine again (``--host FILE``), () = the one at hand; None =
+            suggested commands spell its facts out.
         beside: other machines that the same image must serve, each with its own driver.
     """
 
@@ -103,7 +108,9 @@ class Target(Value):
     containers: Containers | None = None
     kernels: tuple[str, ...] = ()
     undriven: tuple[Card, ...] = ()
+    system: str | None = None
     declared: bool = True
+    machine: tuple[str, ...] | None = None
     request: Request = Request()
     provenance: tuple[Provenance, ...] = ()
     beside: tuple["Target", ...] = ()
@@ -173,7 +180,8 @@ def parts(target: Target) -> tuple[Part, ...]:
         found.append(_wish("where", "host", "--where host"))
     found += [_fact("cards", cc, _card_says(target, cc)) for cc in target.cc]
     if target.driver is not None:
-        found.append(_fact("driver", target.driver, f"driver {target.driver}"))
+        flavour = f" with its {target.module} kernel modules" if target.module is not None else ""
+        found.append(_fact("driver", target.driver, f"driver {target.driver}{flavour}"))
     if target.platform == "wsl2":
         found.append(_fact("platform", "wsl2", "WSL 2"))
     if target.l4t is not None:
@@ -204,7 +212,8 @@ def _change(target: Target, part: Part) -> dict[str, object]:
     if part.field == "features":
         return {"features": tuple(f for f in target.features if f != part.value)}
     if part.field == "driver":
-        return {"driver": None, "driver_cuda": None, "module": None}
+        cards = tuple(replace(c, driven=False) for c in target.cards)
+        return {"driver": None, "driver_cuda": None, "module": None, "cards": cards}
     if part.field == "l4t":
         return {"l4t": None, "platform": "linux", "driver_cuda": None}
     return {part.field: {"where": "image", "platform": "linux"}.get(part.field)}
