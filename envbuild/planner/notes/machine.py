@@ -58,7 +58,8 @@ def virtual(chosen: Chosen) -> Iterator[Finding]:
     row = next((s for s in chosen.table.matrices.situations if s.what == "vgpu"), None)
     for card in chosen.target.cards if row is not None else ():
         if row is not None and card.vgpu:
-            yield note("vgpu", "watch", f"{_named(card)}: {row.says}", cite(row, row.what))
+            why = "who runs the hypervisor decides on the driver, so that none is recommended here"
+            yield note("vgpu", "watch", f"{_named(card)}: {row.says}", cite(row, row.what), why)
 
 
 def profilers(chosen: Chosen) -> Iterator[Finding]:
