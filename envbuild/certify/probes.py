@@ -39,6 +39,7 @@ FRAMEWORKS = tuple(
     f"frameworks/{name}"
     for name in (
         "envbuild_say.py",
+        "envbuild_apart.py",
         "torch_near.py",
         "torch_build.py",
         "torch_eager.py",

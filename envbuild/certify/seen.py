@@ -156,12 +156,12 @@ class Seen(Value):
     matrix: MatrixId
 
     def step(self, name: str) -> Ran | None:
-        """How the step of this name went; None = it never ran."""
-        for session in self.sessions:
-            for ran in session.steps:
-                if ran.step == name:
-                    return ran
-        return None
+        """How the step of this name went, the last time; None = it never ran."""
+        return next(reversed(self.all(name)), None)
+
+    def all(self, name: str) -> tuple[Ran, ...]:
+        """Each run of the step of this name."""
+        return tuple(ran for s in self.sessions for ran in s.steps if ran.step == name)
 
     def code(self, name: str) -> Code | None:
         """The device code of this name."""

@@ -36,12 +36,18 @@ class Runner(Protocol):
 
 
 class Step(NamedTuple):
-    """One command. ``env`` entries are ``NAME=text``, or ``+NAME=text`` to go in front."""
+    """One command.
+
+    Attributes:
+        env: entries are ``NAME=text``, or ``+NAME=text`` to go in front.
+        within: steps whose results are what it prints, in their order.
+    """
 
     name: str
     argv: tuple[str, ...]
     env: tuple[str, ...] = ()
     seconds: float = 60.0
+    within: tuple[str, ...] = ()
 
 
 class Work(NamedTuple):
@@ -113,6 +119,15 @@ def decode(text: str) -> tuple[tuple[Ran, ...], int]:
     return tuple(steps), noise
 
 
+def _opened(step: Step, ran: Ran) -> tuple[Ran, ...]:
+    """The step's result and those that it printed; of these none where one is out of order."""
+    if not step.within:
+        return (ran,)
+    printed, _ = decode(ran.out)
+    fits = [one.step for one in printed] == list(step.within[: len(printed)])
+    return (replace(ran, out=""), *(printed if fits else ()))
+
+
 def _utf8(text: str) -> str:
     """The runner writes each byte as one character."""
     return text.encode("latin-1", "replace").decode("utf-8", "replace")
@@ -157,6 +172,9 @@ def run(
     if done.rc:
         # The runner always ends with 0: who ended it may have written results in its place.
         results = ()
+    results = tuple(
+        one for step, ran in zip(steps, results, strict=False) for one in _opened(step, ran)
+    )
     return Session(
         name=name,
         rc=done.rc,

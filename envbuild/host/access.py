@@ -1,9 +1,11 @@
 """How a container on this host gets its GPU; one choice for plans, engines and runs."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from envbuild.errors import MachineError
-from envbuild.values.host import Host
+from envbuild.values.codec import Value
+from envbuild.values.host import EngineFacts, Host, Tool
 
 ACCESS = {
     "docker": ("cdi", "gpus", "nvidia-runtime", "none"),
@@ -12,24 +14,104 @@ ACCESS = {
 """The ways of each engine, the one that is best where it works first."""
 
 
+Lack = Literal["", "toolkit", "setup", "answer", "engine"]
+
+
+class Containers(Value):
+    """What a machine with a GPU has to run containers with, as probes found it.
+
+    Attributes:
+        toolkit: the container toolkit, None = it is not installed.
+        os, l4t: as `Host` spells them.
+        inside: the kind of container that the machine itself is, None = none.
+    """
+
+    engines: tuple[EngineFacts, ...] = ()
+    toolkit: Tool | None = None
+    os: str | None = None
+    platform: str = "linux"
+    l4t: str | None = None
+    inside: str | None = None
+
+
+def containers(host: Host) -> Containers | None:
+    """The container side of a machine; None = nobody looked, or it has no GPU to give.
+
+    Who looks at a machine looks for engines too, and records what became of its probes. A file
+    that lists neither engines nor probes was written by hand: what it leaves out is not known.
+    """
+    looked = host.kind == "detected" or bool(host.engines or host.probes)
+    failed = {probe.name for probe in host.probes if not probe.ok}
+    if not looked or not host.gpus or failed & {"engines", "toolkit"}:
+        return None
+    return Containers(
+        engines=host.engines,
+        toolkit=host.container_toolkit,
+        os=host.os.id,
+        platform="jetson" if host.jetson is not None else host.platform,
+        l4t=host.jetson.l4t if host.jetson is not None else None,
+        inside=host.inside_container,
+    )
+
+
+def taken(here: Containers) -> tuple[EngineFacts, ...]:
+    """The engine that is used where none is named, by each of its clients that gets an answer."""
+    for name in ("docker", "podman", "apptainer"):
+        found = tuple(e for e in here.engines if e.name == name and e.answers)
+        if found:
+            return found
+    return ()
+
+
+def lack(here: Containers) -> Lack:
+    """What keeps the engine from giving a GPU to a container; empty = nothing does.
+
+    Returns:
+        ``engine``: none is installed; ``answer``: none answers; ``toolkit``: it offers no way, and
+        the container toolkit is not installed; ``setup``: it is, but the engine offers no way.
+    """
+    found = taken(here)
+    if not found:
+        return "answer" if here.engines else "engine"
+    # The hook behind --gpus refuses a Jetson (nvidia-container-toolkit, hook_config.go).
+    refused = {"gpus"} if here.platform == "jetson" else set()
+    if any(set(e.access) - refused for e in found):
+        return ""
+    return "setup" if here.toolkit is not None or any(map(is_snap, found)) else "toolkit"
+
+
+def is_snap(engine: EngineFacts) -> bool:
+    """The engine is a snap: it has a container toolkit of its own, and sees no other."""
+    return (engine.cli or "").startswith(("/snap/", "/var/lib/snapd/"))
+
+
 def best_access(host: Host, engine: str) -> str:
-    """The access mode to use: ``cdi``, ``gpus``, ``nvidia-runtime``, ``native`` or ``none``.
+    """The access mode to use: that of `access_of`, and ``none`` while no driver holds a GPU."""
+    return access_of(host, engine) if usable_gpu(host) else "none"
+
+
+def access_of(host: Host, engine: str) -> str:
+    """The way in of an engine: ``cdi``, ``gpus``, ``nvidia-runtime`` or ``native``.
+
+    Where it offers none, the one that it has once it is set up (`lack` tells).
 
     Args:
         host: the machine.
         engine: ``docker``, ``podman``, ``apptainer`` or ``local``.
     """
-    if not usable_gpu(host):
-        return "none"
     if engine in {"local", "apptainer"}:
         return "native"
     if engine == "podman":
         return "cdi"
-    offered = {mode for e in host.engines if e.name == engine and e.answers for mode in e.access}
+    clients = [e for e in host.engines if e.name == engine and e.answers]
+    offered = {mode for e in clients for mode in e.access}
     if "cdi" in offered:
         return "cdi"
-    # The hook behind --gpus refuses a Jetson (nvidia-container-toolkit, hook_config.go).
-    return "nvidia-runtime" if host.jetson or host.platform == "jetson" else "gpus"
+    # The hook behind --gpus refuses a Jetson (nvidia-container-toolkit, hook_config.go), and
+    # without root it may set no cgroups; a snap makes its CDI specification for the runtime alone.
+    jetson = host.jetson is not None or host.platform == "jetson"
+    own = any(e.rootless or is_snap(e) for e in clients) and offered != {"gpus"}
+    return "nvidia-runtime" if jetson or own else "gpus"
 
 
 def usable_gpu(host: Host) -> bool:

@@ -3,11 +3,11 @@
 import contextlib
 import functools
 import os
-import queue
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -106,28 +106,32 @@ def _headers(url: str, options: dict[str, Any]) -> requests.Response:
     Raises:
         requests.RequestException: no answer; what requests raises, or it took too long.
     """
-    box: queue.SimpleQueue[requests.Response | Exception] = queue.SimpleQueue()
-
-    def ask() -> None:
-        try:
-            box.put(_session().get(url, stream=True, **options))
-        except Exception as e:
-            # Without this frame, which would keep the box, and so itself and its connection.
-            box.put(e.with_traceback(e.__traceback__ and e.__traceback__.tb_next))
-
+    answer: Future[requests.Response] = Future()
     # Names, TLS, proxies and headers can each be slow for ever: only who waits can stop waiting.
-    threading.Thread(target=ask, daemon=True).start()
+    threading.Thread(target=_ask, args=(answer, url, options), daemon=True).start()
     try:
-        got = box.get(timeout=HEADERS)
-    except queue.Empty:
-        text = f"its headers are not there after {HEADERS:.0f} seconds"
-        raise exceptions.ReadTimeout(text) from None
-    if isinstance(got, requests.Response):
-        return got
-    try:
-        raise got
+        if not wait((answer,), HEADERS).done:
+            answer.add_done_callback(_unwanted)
+            text = f"its headers are not there after {HEADERS:.0f} seconds"
+            raise exceptions.ReadTimeout(text)
+        return answer.result()
     finally:
-        del got  # else it and this frame keep each other, and its connection, alive
+        del answer  # else it, its error and this frame keep each other, and a connection, alive
+
+
+def _ask(answer: Future[requests.Response], url: str, options: dict[str, Any]) -> None:
+    try:
+        answer.set_result(_session().get(url, stream=True, **options))
+    except Exception as e:
+        answer.set_exception(e)
+    finally:
+        del answer
+
+
+def _unwanted(answer: Future[requests.Response]) -> None:
+    """It came after all, and nobody waits for it: its connection is not left to the collector."""
+    if answer.exception() is None:
+        answer.result().close()
 
 
 def _is_page(response: requests.Response, stream: bool) -> bool:
@@ -182,9 +186,9 @@ def pieces(response: requests.Response, size: int = 1 << 20) -> Iterator[bytes]:
 
 
 def _cut(response: requests.Response) -> None:
-    """End the connection under whoever reads it."""
+    """End the connection under whoever reads it; it may have ended by itself just now."""
     with (
-        contextlib.suppress(OSError, ValueError, HTTPError),
+        contextlib.suppress(OSError, ValueError, AttributeError, HTTPError),
         socket.socket(fileno=os.dup(response.raw.fileno())) as connection,
     ):
         connection.shutdown(socket.SHUT_RDWR)

@@ -19,6 +19,7 @@ TABLES: dict[str, Table] = {
     "sources": Table(model.Source, ("id",)),
     "toolkits": Table(model.Toolkit, ("cuda",)),
     "glibc_clashes": Table(model.GlibcClash, ("glibc_from", "cuda_below")),
+    "compiler_floors": Table(model.CompilerFloor, ("cuda_from",)),
     "floors": Table(model.DriverFloor, ("major",)),
     "branches": Table(model.Branch, ("branch",)),
     "capabilities": Table(model.Capability, ("cc",)),
@@ -37,9 +38,11 @@ TABLES: dict[str, Table] = {
     "torch_pairs": Table(model.TorchPair, ("torch",)),
     "injections": Table(model.Injection, ("access", "platform", "engine_since", "toolkit_since")),
     "situations": Table(model.Situation, ("what",)),
+    "holes": Table(model.Hole, ("cve",)),
     "products": Table(model.Product, ("name",)),
     "dies": Table(model.Die, ("die",)),
     "engines": Table(reference.EngineFeature, ("engine", "feature")),
+    "container_packages": Table(reference.ContainerPackages, ("manager", "platform", "l4t")),
     "tools": Table(reference.Tool, ("tool", "since", "platform")),
     "limits": Table(reference.Limit, ("cc",)),
     "rates": Table(reference.Rate, ("cc", "unit", "dtype", "accumulate")),
@@ -48,6 +51,7 @@ TABLES: dict[str, Table] = {
     "driver_packages": Table(reference.DriverPackage, ("os", "origin", "branch_min")),
     "wsl": Table(reference.WslNeed, ("what",)),
     "engine_packages": Table(reference.EnginePackages, ("engine", "name")),
+    "rpm_repositories": Table(reference.RpmRepository, ("name",)),
     "errors": Table(errors.ErrorText, ("id",)),
 }
 
@@ -56,8 +60,8 @@ NAMES = ("products", "dies")
 """The tables that only look-ups by name need."""
 
 REFERENCE = (
-    *("sources", "engines", "tools", "limits", "rates"),
-    *("digests", "ngc", "driver_packages", "wsl", "engine_packages"),
+    *("sources", "engines", "container_packages", "engine_packages", "tools", "limits", "rates"),
+    *("digests", "ngc", "driver_packages", "wsl", "rpm_repositories"),
 )
 """The tables that only questions and guides need."""
 

@@ -32,7 +32,10 @@ def asked_cards(request: Request, host: Host | None, table: Table) -> tuple[tupl
     cards += [_named(text, table) for text in request.gpus]
     origin = "flag" if cards else ""
     if not cards and host is not None:
-        cards = _detected(_driven(host) or host.gpus, table)
+        held = _driven(host)
+        # What drives them is the driver in hand: with another from a flag that is not known.
+        known = held and host.driver is not None and request.driver is None
+        cards = [replace(card, driven=bool(known)) for card in _detected(held or host.gpus, table)]
     return _sorted(cards), origin
 
 
@@ -120,7 +123,7 @@ def _product(text: str, table: Table) -> Card:
         raise InputError(what, fix="give --cc, or add the row with ENVBUILD_MATRICES")
     slice = re.search(r"\bmig (\d+g\.\d+gb\S*)", text, re.ASCII | re.IGNORECASE)
     mig = (slice[1],) if slice else None
-    return replace(_card(ccs[0], rows), vgpu=is_vgpu(text.strip()), mig=mig)
+    return replace(_virtual(_card(ccs[0], rows), text.strip()), mig=mig)
 
 
 def _of_pci(text: str, table: Table) -> Card:
@@ -180,6 +183,11 @@ def is_vgpu(name: str) -> bool:
     return profile[-1:] in set("ABCQ") and profile[:-1].isdigit()
 
 
+def _virtual(card: Card, name: str) -> Card:
+    """The card as a virtual machine sees it, where the name has a profile."""
+    return replace(card, name=name, vgpu=True) if is_vgpu(name) else card
+
+
 def _detected(gpus: tuple[Gpu, ...], table: Table) -> list[Card]:
     return [card for gpu in gpus if (card := card_of(gpu, table)) is not None]
 
@@ -203,7 +211,7 @@ def card_of(gpu: Gpu, table: Table) -> Card | None:
     fitting = tuple(row for row in rows if row.cc in {None, cc})
     card = _card(cc, fitting) if fitting else Card(cc=cc, name=gpu.name)
     mig = gpu.mig.instances if gpu.mig is not None and gpu.mig.enabled else None
-    return replace(card, mig=mig, vgpu=is_vgpu(gpu.name or ""))
+    return replace(_virtual(card, gpu.name or ""), mig=mig)
 
 
 def unknown(flag: str, text: str, known: tuple[str, ...]) -> NoReturn:

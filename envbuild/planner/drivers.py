@@ -1,8 +1,16 @@
 """Driver branches and levels: what a driver version means."""
 
+from typing import TYPE_CHECKING
+
 from envbuild.matrix.model import Branch, Capability, DriverFloor, Toolkit
+from envbuild.planner.cards import module_of
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import Table
+from envbuild.planner.target import Card, Target
+
+if TYPE_CHECKING:
+    from envbuild.values.finding import Step
+    from envbuild.values.host import Module
 
 
 def branch_of(table: Table, driver: str) -> Branch | None:
@@ -81,3 +89,34 @@ def maintained(table: Table, as_of: str, at_least: str) -> Branch | None:
     if not fit:
         return max(alive, key=lambda b: b.branch, default=None)
     return min(fit, key=lambda b: ("long-term" not in b.kind, "production" not in b.kind, b.branch))
+
+
+def suited(table: Table, cards: tuple[Card, ...], as_of: str, at_least: str) -> Branch | None:
+    """The branch for a machine with these cards: the last of the oldest, else as `maintained`."""
+    lasts = [n for card in cards if (n := table.capability(card.cc).last_branch) is not None]
+    return branch(table, min(lasts)) if lasts else maintained(table, as_of, at_least)
+
+
+def modules(table: Table, cards: tuple[Card, ...]) -> str:
+    """The kernel modules that all these cards take: open, proprietary or either."""
+    needs = {module_of(table, card) for card in cards} - {"either"}
+    return min(needs, default="either")
+
+
+def installation(
+    table: Table, target: Target, row: Branch
+) -> "tuple[Module, tuple[Step, ...], str]":
+    """How a branch comes to the machine that was looked at.
+
+    Returns:
+        the flavour of its kernel modules, the steps, and the row of the packages as a source.
+    """
+    from envbuild.advice.fixes import driver as fixes
+    from envbuild.matrix.load import load_reference
+    from envbuild.values.host import Os
+
+    os, rows = Os(id=target.system, arch=target.arch), load_reference()
+    module = fixes.flavour(rows, os, row, modules(table, target.cards))
+    packed = fixes.package(rows, os, row.branch, module)
+    source = f"driver_packages/{packed.os} {packed.status}" if packed is not None else ""
+    return module, fixes.steps(table.matrices, rows, os, row.branch, module), source

@@ -18,6 +18,8 @@ def driver_needs(
 
 def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverNeed:
     windows = target.platform == "wsl2"
+    if windows and target.arch == "aarch64":
+        return DriverNeed(cc=cc)  # the rows about Windows drivers are about x86-64
     floor = drivers.floor(table, place.cuda)
     least = drivers.floor_text(floor, windows=windows) if floor is not None else None
     below = target.driver and least and numbers(target.driver) < numbers(least)
@@ -31,11 +33,15 @@ def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverN
     if row.tegra or target.platform.startswith("jetson"):
         return DriverNeed(cc=cc)  # its driver is part of its L4T
     cards = [card for card in target.cards if card.cc == cc]
+    if any(card.vgpu for card in cards):
+        return DriverNeed(cc=cc, min=least)  # its hypervisor's release decides, not the card
     firsts = [card.first_driver or row.first_driver for card in cards]
     # A cc by itself stands for any card of it: the first of them sets the floor.
     first = max((f for f in firsts or [row.first_driver] if f), key=numbers, default=None)
     # What first drove a card is known of Linux drivers alone; both follow from the toolkit.
     first = (None if windows else first) or _of_first_toolkit(table, row, windows=windows)
+    if cards and all(card.driven for card in cards):
+        first = None  # the driver in hand drives them, whatever the first was
     if first is not None and (least is None or numbers(first) > numbers(least)):
         least = first
     if row.last_branch is not None:

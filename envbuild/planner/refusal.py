@@ -101,6 +101,8 @@ def _spans(some: list[str], every: list[str]) -> str:
 
 def no_plan(plan: Plan) -> NoPlanError:
     """A refusal as the error that other commands end with."""
+    from shlex import join
+
     first = next(f for f in plan.findings if f.severity == "error")
-    fixes = [f"{step.why}: {' '.join(step.argv) or step.text}" for step in first.steps]
+    fixes = [f"{step.why}: {join(step.argv) or step.text}" for step in first.steps]
     return NoPlanError(first.says, why=first.why, fix="\n      ".join(fixes))

@@ -4,18 +4,20 @@ import re
 from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError
+from envbuild.host.access import access_of, containers
 from envbuild.matrix.model import Matrices
-from envbuild.planner import drivers, words
+from envbuild.planner import drivers, system, words
 from envbuild.planner.cards import asked_cards, cpu_of, undriven_cards, unknown
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Card, Platform, Target
+from envbuild.values.codec import replace
 from envbuild.values.host import EngineFacts, Host, Tool
 from envbuild.values.plan import Provenance
 from envbuild.values.request import Request
 
 if TYPE_CHECKING:
-    from envbuild.matrix.model import JetsonRow, Os
+    from envbuild.matrix.model import JetsonRow
 
 _ARCHES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 _BESIDE = {"cc": "gpu", "platform": "l4t", "arch": "platform"}  # the other flag that gives a fact
@@ -28,6 +30,7 @@ def resolve(
     matrices: Matrices,
     *,
     from_file: frozenset[str] = frozenset(),
+    machine: tuple[str, ...] | None = None,
 ) -> Target:
     """Give every fact one value.
 
@@ -36,12 +39,18 @@ def resolve(
         host: a detected or recorded machine; None = declared, nothing was looked at.
         matrices: the rows that names are checked against.
         from_file: flags whose values stand in a file (``cc``, ``driver``), not on the command line.
+        machine: flags that give this host again, () where it is the machine at hand; None = a
+            command that is suggested spells its facts out.
 
     Raises:
-        InputError: an unknown cc, GPU, system or feature; a version or date that is none.
+        InputError: an unknown cc, GPU, system or feature; a version or date that is none; a
+            recorded host that cannot be planned for.
+        MachineError: this machine cannot be planned for.
     """
     _limits(request)
-    return _Resolver(request, host, table_of(matrices), from_file).target()
+    host = system.counted(host, request)
+    made = _Resolver(request, host, table_of(matrices), from_file).target()
+    return replace(made, machine=machine) if machine is not None and host is not None else made
 
 
 class _Resolver:
@@ -70,7 +79,7 @@ class _Resolver:
         where = request.where or "image"
         base = words.system(request.base_os, table) if request.base_os is not None else None
         here = base or (host.os.id if host is not None else None)
-        own = _System(host, table.oses.get(base) if base and where == "host" else None)
+        own = system.native(table, host, base) if where == "host" else system.System(host)
         engines = _engines(host)
         return Target(
             cards=cards,
@@ -86,8 +95,8 @@ class _Resolver:
             arch=arch,
             platform=platform,
             l4t=l4t,
-            glibc=self._version("glibc", request.glibc, own.glibc, own.origin),
-            gcc=self._version("gcc", request.gcc, own.gcc, own.origin),
+            glibc=self._version("glibc", request.glibc, own),
+            gcc=self._version("gcc", request.gcc, own),
             python=own.python if where == "host" else None,
             host_os=here if where == "host" else None,
             where=where,
@@ -95,12 +104,14 @@ class _Resolver:
             source=request.toolkit_source,
             as_of=words.date(request.as_of) if request.as_of is not None else table.matrices.date,
             split=request.split,
-            access=_access(engines, platform),
+            access=_access(engines, platform, host),
             engine_access=engines,
             docker=_docker(host),
             container_toolkit=_release(host.container_toolkit if host else None),
+            containers=containers(host) if host is not None else None,
             kernels=table.kernels,
             undriven=undriven_cards(request, host, table),
+            system=host.os.id if host is not None else None,
             declared=host is None,
             request=request,
             provenance=tuple(self.facts),
@@ -132,13 +143,9 @@ class _Resolver:
         parts = [c for c in cards if self.table.capability(c.cc).tegra]
         l4t = self.request.l4t
         if text is None and self.host is not None:
-            if self.host.platform == "wsl1":
-                what = "this host is WSL 1, which has no way to a GPU"
-                fix = "in PowerShell: wsl --set-version NAME 2; or plan ahead: --platform wsl2"
-                raise InputError(what, why="Windows lends its driver to WSL 2 alone", fix=fix)
-            # What is planned on Windows runs in WSL: Windows itself has no containers with a GPU.
-            here = {"windows": "wsl2", "wsl2": "wsl2", "jetson": "jetson"}
-            text = here.get(self.host.platform)
+            text = system.platform(self.host)
+            if self.host.platform == "windows":
+                self._note("system", "windows", self.seen)
             if l4t is None and self.host.jetson is not None:
                 l4t = self.host.jetson.l4t
         if text is None and (l4t is not None or (parts and len(parts) == len(cards))):
@@ -150,7 +157,9 @@ class _Resolver:
             self._note("platform", row.platform, "flag" if named else "cc")
             return row.platform, arch, row.l4t
         if text == "wsl2":
-            self._note("platform", "wsl2", "flag" if self.request.platform else self.seen)
+            on_windows = self.host is not None and self.host.platform == "windows"
+            seen = "derived" if on_windows else self.seen
+            self._note("platform", "wsl2", "flag" if self.request.platform else seen)
             return "wsl2", arch, None
         platform: Platform = "sbsa" if arch == "aarch64" else "linux"
         self._note("platform", platform, "flag" if self.request.platform else "default")
@@ -217,30 +226,15 @@ class _Resolver:
         own = not (self.request.cc or self.request.gpus)
         return here.version, level, here.module if own else None
 
-    def _version(self, fact: str, flag: str | None, here: str | None, origin: str) -> str | None:
+    def _version(self, fact: str, flag: str | None, own: system.System) -> str | None:
         if flag is not None:
             self._note(fact, words.version(flag, f"--{fact}"), "flag")
             return flag
+        here: str | None = getattr(own, fact)
         if here is not None:
             numbers(here)
-            self._note(fact, here, origin or self.seen)
+            self._note(fact, here, own.origins.get(fact, self.seen))
         return here
-
-
-class _System:
-    """C library, compiler and Python of this machine; a system that is named brings its own."""
-
-    def __init__(self, host: Host | None, named: "Os | None") -> None:
-        other = named is not None and (host is None or host.os.id != named.id)
-        self.origin = "base-os" if other else ""
-        if named is not None and other:
-            self.glibc = named.glibc
-            self.gcc = str(named.gcc) if named.gcc is not None else None
-            self.python = named.python
-        else:
-            self.glibc = host.os.glibc if host is not None else None
-            self.gcc = _gcc(host)
-            self.python = _python(host)
 
 
 def _limits(request: Request) -> None:
@@ -255,26 +249,11 @@ def _limits(request: Request) -> None:
             raise InputError(what, fix="ask for fewer at once")
 
 
-def _gcc(host: Host | None) -> str | None:
-    if host is None:
-        return None
-    return next((t.version for t in host.compilers if t.name in {"gcc", "g++"} and t.version), None)
-
-
-def _python(host: Host | None) -> str | None:
-    if host is None or host.python is None or host.python.version is None:
-        return None
-    return ".".join(host.python.version.split(".")[:2])
-
-
 def _engines(host: Host | None) -> tuple[tuple[str, str], ...]:
-    """The access mode of each engine that answers, where the machine has one."""
-    if host is None:
+    """The access mode of each engine that answers, where the machine has a GPU."""
+    if host is None or not host.gpus:
         return ()
-    from envbuild.host.access import best_access
-
-    modes = [(e.name, best_access(host, e.name)) for e in host.engines if e.answers]
-    return tuple((name, mode) for name, mode in modes if mode != "none")
+    return tuple((e.name, access_of(host, e.name)) for e in host.engines if e.answers)
 
 
 def _docker(host: Host | None) -> str | None:
@@ -287,8 +266,11 @@ def _release(tool: EngineFacts | Tool | None) -> str | None:
     return match[0] if match else None
 
 
-def _access(engines: tuple[tuple[str, str], ...], platform: Platform) -> str:
-    """The mode of the first engine that has one; where none is known, what the platform wants."""
+def _access(engines: tuple[tuple[str, str], ...], platform: Platform, host: Host | None) -> str:
+    """The mode of the first engine that answers; with none known, what the platform wants."""
     for _, mode in engines:
         return mode
-    return "nvidia-runtime" if platform.startswith("jetson") else "cdi"
+    if platform.startswith("jetson"):
+        return "nvidia-runtime"
+    silent = host is not None and any(e.name == "docker" for e in host.engines)
+    return "gpus" if silent else "cdi"

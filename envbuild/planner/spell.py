@@ -41,6 +41,23 @@ def as_request(target: Target) -> Request:
     )
 
 
+_SEEN = ("cc", "gpus", "driver", "arch", "platform", "l4t", "glibc", "gcc")
+"""What a machine says by itself."""
+
+
+def command(target: Target) -> tuple[str, ...]:
+    """The command that plans for this target.
+
+    A machine that can be looked at again is named, with the flags that the user gave beside it;
+    what is known of another is spelled out.
+    """
+    whole = as_request(target)
+    if target.machine is None:
+        return argv(whole)
+    own = {name: getattr(target.request, name) for name in _SEEN}
+    return (*argv(replace(whole, **own)), *target.machine)
+
+
 def argv(request: Request, command: str = "plan") -> tuple[str, ...]:
     """``envbuild COMMAND`` with the request's flags."""
     pairs = [

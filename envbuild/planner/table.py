@@ -44,6 +44,7 @@ _TABLE_OF: dict[str, str] = {
     "Repository": "repositories",
     "Injection": "injections",
     "Situation": "situations",
+    "Hole": "holes",
     "TorchBuild": "torch",
     "TorchPair": "torch_pairs",
     "Capability": "capabilities",
@@ -51,12 +52,15 @@ _TABLE_OF: dict[str, str] = {
     "Branch": "branches",
     "DriverFloor": "floors",
     "GlibcClash": "glibc_clashes",
+    "CompilerFloor": "compiler_floors",
     "Feature": "features",
     "PackageRule": "packages",
     "JetsonRow": "jetson",
     "TritonBuild": "triton",
     "CudnnFloor": "cudnn",
     "Product": "products",
+    "EngineFeature": "engines",
+    "ContainerPackages": "container_packages",
 }
 
 

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from envbuild.host.access import Containers
 from envbuild.planner.ranges import Range
 from envbuild.values.codec import Value, replace
 from envbuild.values.plan import Provenance
@@ -23,7 +24,8 @@ class Card(Value):
     """One kind of GPU asked for. All but the cc is None where only the cc was given.
 
     ``mig``: its instances, as the machine shows them; () = it is partitioned and has none.
-    ``vgpu``: a slice of it in a virtual machine.
+    ``vgpu``: a slice of it in a virtual machine; its name keeps the profile.
+    ``driven``: the machine's own driver was seen to hold it.
     """
 
     cc: str
@@ -37,6 +39,7 @@ class Card(Value):
     note: str = ""
     mig: tuple[str, ...] | None = None
     vgpu: bool = False
+    driven: bool = False
 
 
 class Wanted(Value):
@@ -65,10 +68,14 @@ class Target(Value):
         access: GPU access mode of the engine, ``cdi`` where none is known.
         engine_access: (engine, access mode) of each engine that answers.
         docker, container_toolkit: their versions, where they are known.
+        containers: what the machine runs containers with, None = nobody looked.
         kernels: features that only kernels of one's own can use: no plain target has them.
         undriven: cards of the machine that only its bus shows, beside others that are driven.
         arch: None = any, in the search for conflicts alone.
+        system: id of the system of the machine that was looked at, which may not be `host_os`.
         declared: nothing on this machine was looked at.
+        machine: flags that give the machine again (``--host FILE``), () = the one at hand; None =
+            suggested commands spell its facts out.
         beside: other machines that the same image must serve, each with its own driver.
     """
 
@@ -98,9 +105,12 @@ class Target(Value):
     engine_access: tuple[tuple[str, str], ...] = ()
     docker: str | None = None
     container_toolkit: str | None = None
+    containers: Containers | None = None
     kernels: tuple[str, ...] = ()
     undriven: tuple[Card, ...] = ()
+    system: str | None = None
     declared: bool = True
+    machine: tuple[str, ...] | None = None
     request: Request = Request()
     provenance: tuple[Provenance, ...] = ()
     beside: tuple["Target", ...] = ()
@@ -170,7 +180,8 @@ def parts(target: Target) -> tuple[Part, ...]:
         found.append(_wish("where", "host", "--where host"))
     found += [_fact("cards", cc, _card_says(target, cc)) for cc in target.cc]
     if target.driver is not None:
-        found.append(_fact("driver", target.driver, f"driver {target.driver}"))
+        flavour = f" with its {target.module} kernel modules" if target.module is not None else ""
+        found.append(_fact("driver", target.driver, f"driver {target.driver}{flavour}"))
     if target.platform == "wsl2":
         found.append(_fact("platform", "wsl2", "WSL 2"))
     if target.l4t is not None:
@@ -201,7 +212,8 @@ def _change(target: Target, part: Part) -> dict[str, object]:
     if part.field == "features":
         return {"features": tuple(f for f in target.features if f != part.value)}
     if part.field == "driver":
-        return {"driver": None, "driver_cuda": None, "module": None}
+        cards = tuple(replace(c, driven=False) for c in target.cards)
+        return {"driver": None, "driver_cuda": None, "module": None, "cards": cards}
     if part.field == "l4t":
         return {"l4t": None, "platform": "linux", "driver_cuda": None}
     return {part.field: {"where": "image", "platform": "linux"}.get(part.field)}

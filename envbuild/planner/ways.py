@@ -11,9 +11,10 @@ from envbuild.planner.fleet import only
 from envbuild.planner.needs import driver_needs
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.resolve import resolve
-from envbuild.planner.spell import argv, as_request
+from envbuild.planner.spell import argv, as_request, command
 from envbuild.planner.table import Table, lowest, remember
 from envbuild.planner.target import Part, Target, Wanted, parts, without
+from envbuild.planner.window import apart
 from envbuild.values.codec import replace
 from envbuild.values.finding import Step
 from envbuild.values.request import Request
@@ -41,6 +42,8 @@ def ways(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
             found.append(_way(table, target, changed))
     found += [*([_images(table, target)] if apart else []), *_other_l4t(table, target)]
     steps = tuple(dict.fromkeys(step for step in found if step is not None))
+    if len(steps) == 1 and any(c and c[0].field == "driver" for c in clash.changes):
+        return steps + _installing(table, target)
     return steps or tuple(dict.fromkeys(_further(table, target)))
 
 
@@ -66,6 +69,7 @@ def _apart(table: Table, target: Target) -> Iterator[Step]:
     if not kept:
         return
     rest = only(table, target, tuple(t.cc[0] for t in kept))
+    rest = replace(rest, machine=target.machine if rest.cc == target.cc else None)
     out = ", ".join(cc for cc in target.cc if cc not in rest.cc)
     lost = (f"without cc {out}, which nothing in these matrices serves",) if out else ()
     for up in smallest(
@@ -88,7 +92,7 @@ def _here(target: Target) -> Target:
 
 def _way(table: Table, target: Target, dropped: Parts, said: tuple[str, ...] = ()) -> Step | None:
     """Wishes to give up and facts to change, all at once; None = the command gives no plan."""
-    other = _relaxed(table, target, dropped)
+    other = _elsewhere(table, _relaxed(table, target, dropped), dropped)
     if not _plans(table, other):
         return None
     choice = None if other.split else choose(table, other)
@@ -96,11 +100,37 @@ def _way(table: Table, target: Target, dropped: Parts, said: tuple[str, ...] = (
         # A fact that no flag gives, such as the kernel module, still stands against it.
         return None
     up = [_let_go(table, target, other, p) for p in dropped if p.kind == "wish"]
-    up += [_changed(table, other, p) for p in dropped if p.kind == "fact"]
+    up += [_changed(table, target, other, p) for p in dropped if p.kind == "fact"]
     why = " and ".join((*said, *up))
     if choice is not None:
         why += f": {_describe(other, choice, contained=any(p.field == 'where' for p in dropped))}"
-    return Step(why=why, argv=argv(as_request(other)))
+    return Step(why=why, argv=command(other))
+
+
+def _elsewhere(table: Table, other: Target, dropped: Parts) -> Target:
+    """With other facts it is another machine, of which nothing is known but what is said."""
+    changed = {p.field for p in dropped if p.kind == "fact"}
+    if not changed:
+        return other
+    other = replace(other, machine=None)
+    if "platform" in changed:
+        other = replace(other, driver=None, driver_cuda=None, module=None)
+    return _system(table, other) if "glibc" in changed else other
+
+
+def _system(table: Table, other: Target) -> Target:
+    """On the first system, in the order of preference, whose own C library will do."""
+    for name in dict.fromkeys(place.os for place in table.places):
+        row = table.oses.get(name or "")
+        if row is None or row.glibc is None or row.image is None:
+            continue
+        gcc = str(row.gcc) if row.gcc is not None else None
+        own = {"glibc": row.glibc, "gcc": gcc, "python": row.python, "host_os": row.id}
+        asked = replace(other.request, base_os=row.id, glibc=None, gcc=None)
+        there = replace(other, **own, request=asked, declared=True)
+        if feasible(table, there):
+            return there
+    return other
 
 
 def _plans(table: Table, target: Target) -> bool:
@@ -179,16 +209,25 @@ def _describe(target: Target, choice: Choice, *, contained: bool = False) -> str
     return f"{what}, in a container" if contained and target.where == "image" else what
 
 
-def _changed(table: Table, target: Target, part: Part) -> str:
-    """How a fact would have to be."""
+def _changed(table: Table, target: Target, other: Target, part: Part) -> str:
+    """How a fact would have to be; what belongs to a machine is that of another one."""
     if part.field == "driver":
-        return f"with {_window(table, target)}"
+        return f"with {_window(table, other)}"
+    if part.field == "glibc":
+        return _of_glibc(target, other)
     return {
-        "glibc": "on a system with an older or newer C library (glibc), such as a container has",
         "platform": "on Linux itself, not in WSL 2",
-        "arch": f"on an {target.arch} machine",
+        "arch": f"on another machine, with an {other.arch} CPU",
         "l4t": "without an L4T, which these cards do not run",
     }[part.field]
+
+
+def _of_glibc(target: Target, other: Target) -> str:
+    """A C library is that of its system, and is not changed on it."""
+    if target.glibc is None or other.glibc is None:
+        return "on a system with another C library (glibc)"
+    age = "an older" if numbers(other.glibc) < numbers(target.glibc) else "a newer"
+    return f"on a system with {age} C library: {other.host_os} has glibc {other.glibc}"
 
 
 def _images(table: Table, target: Target) -> Step | None:
@@ -197,14 +236,14 @@ def _images(table: Table, target: Target) -> Step | None:
     if served == target.cc:
         why = "several images instead of one: --split says which card takes which"
         several = replace(target, split=True)
-        return Step(why=why, argv=argv(as_request(several))) if _plans(table, several) else None
+        return Step(why=why, argv=command(several)) if _plans(table, several) else None
     if not served:
         return None
-    rest = only(table, target, served)
+    rest = replace(only(table, target, served), machine=None)
     rest = replace(rest, split=not feasible(table, rest))
     out = ", ".join(cc for cc in target.cc if cc not in served)
     why = f"without cc {out}, for which this request has no image of its own either"
-    return Step(why=why, argv=argv(as_request(rest))) if _plans(table, rest) else None
+    return Step(why=why, argv=command(rest)) if _plans(table, rest) else None
 
 
 def _other_l4t(table: Table, target: Target) -> Iterator[Step]:
@@ -221,6 +260,16 @@ def _other_l4t(table: Table, target: Target) -> Iterator[Step]:
 
 def _driver(table: Table, target: Target) -> Step:
     """Which driver would do, on the machine, not in the image."""
+    if any(card.vgpu for card in target.cards):
+        return _guest_driver(table, target)
+    if not target.declared and (clash := apart(table, target.cards, windows=target.windows)):
+        return Step(
+            why=f"no driver drives all of these on one machine: {clash[0]}",
+            text="give one of them a machine of its own",
+            check="envbuild plan on each machine",
+        )
+    if target.module is not None and feasible(table, replace(target, module=None)):
+        return _modules(table, target)
     free = without(target, (Part(kind="fact", field="driver", value="", says=""),))
     window = _window(table, free)
     needs = {module_of(table, card) for card in target.cards} - {"either", target.module}
@@ -232,6 +281,44 @@ def _driver(table: Table, target: Target) -> Step:
     return Step(
         why=f"change the driver (a fact): {window}{gives}",
         text=f"install on the machine, not in the image: {window}",
+        check="nvidia-smi names the new version",
+    )
+
+
+def _modules(table: Table, target: Target) -> Step:
+    """The driver will do as it is; its kernel modules are of the wrong flavour."""
+    kept = replace(target, module=None)
+    needs = drivers.modules(table, target.cards)
+    choice = choose(table, kept)
+    gives = f"; that gives {_describe(kept, choice)}" if choice is not None else ""
+    words = "with the words" if needs == "open" else "without the words"
+    return Step(
+        why=f"change its kernel modules (a fact) and keep driver {target.driver}{gives}",
+        text=f"install driver {target.driver} with its {needs} kernel modules instead of "
+        f"the {target.module} ones, and restart",
+        check=f"cat /proc/driver/nvidia/version: {target.driver}, {words} Open Kernel Module",
+    )
+
+
+def _installing(table: Table, target: Target) -> tuple[Step, ...]:
+    """The only way is another driver: how it comes to the machine that was looked at."""
+    asked = target.request.cc or target.request.gpus or target.request.driver
+    special = target.windows or any(card.vgpu for card in target.cards)
+    if target.declared or asked or special or apart(table, target.cards) is not None:
+        return ()
+    free = without(target, (Part(kind="fact", field="driver", value="", says=""),))
+    keeps = target.module is not None and feasible(table, replace(target, module=None))
+    version = target.driver if keeps else _recommended(table, free)
+    row = drivers.branch_of(table, version) if version is not None else None
+    return drivers.installation(table, target, row)[1] if row is not None else ()
+
+
+def _guest_driver(table: Table, target: Target) -> Step:
+    """A vGPU's driver comes with the release that its hypervisor runs."""
+    free = without(target, (Part(kind="fact", field="driver", value="", says=""),))
+    return Step(
+        why=f"change the vGPU software of hypervisor and guest (a fact): {_window(table, free)}",
+        text="ask who runs the hypervisor: its release decides which guest driver starts",
         check="nvidia-smi names the new version",
     )
 

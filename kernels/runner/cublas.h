@@ -62,4 +62,12 @@ struct blas {
 };
 #undef FIELD
 
+extern struct blas blas;
+
+/* Opens what the loader finds by name, else what lies in `folder`, and says which; nonzero = none. */
+int open_blas(const char *folder);
+/* As `checked` in session.h, for answers of cuBLAS. */
+int answered(const char *name, int code);
+#define BLAS(field, arguments) answered(#field, blas.field arguments)
+
 #endif

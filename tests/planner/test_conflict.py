@@ -116,11 +116,16 @@ def test_a_fact_is_changed_and_a_wish_is_dropped() -> None:
         (
             "3.5",
             {"driver": "525.60.13", "where": "host", "glibc": "2.41"},
-            "on a system with an older or newer C library (glibc), such as a container has",
-            "plan --cc 3.5 --where host",
+            "on a system with an older C library: ubuntu24.04 has glibc 2.39",
+            "plan --cc 3.5 --base-os ubuntu24.04 --where host",
         ),
         ("3.5", {"platform": "wsl2"}, "on Linux itself, not in WSL 2", "plan --cc 3.5"),
-        ("12.1", {"arch": "x86_64"}, "on an aarch64 machine", "plan --cc 12.1 --arch aarch64"),
+        (
+            "12.1",
+            {"arch": "x86_64"},
+            "on another machine, with an aarch64 CPU",
+            "plan --cc 12.1 --arch aarch64",
+        ),
         ("8.6", {"l4t": "36.4"}, "without an L4T", "plan --cc 8.6 --arch aarch64"),
         (
             "8.7",

@@ -96,6 +96,9 @@ HARD: list[tuple[str, str, Q, Q]] = [
     ("plain-base", "12.6 image", {"packages": "torch"}, {"packages": "torch", "toolkit_source": "image"}),
     ("own-compiler", "12.4 distro debian13", {}, {"skip": "12.8 redist debian13"}),
     ("own-compiler", "13.3 wheels None", {"where": "host", "gcc": "16"}, {"where": "host", "gcc": "15.2"}),
+    ("own-compiler", "13.3 wheels None", {"where": "host", "gcc": "6.5"}, {"where": "host", "gcc": "7.5"}),
+    ("own-compiler", "12.9 redist None", {"where": "host", "gcc": "5.4"}, {"where": "host", "gcc": "6.1"}),
+    ("own-compiler", "11.8 redist None", {"where": "host", "gcc": "4.8"}, {"where": "host", "gcc": "6.1"}),
     ("base-supported", "image ubuntu22.04", {"as_of": "2028-01-01"}, {"as_of": "2027-06-30"}),
 ]  # fmt: skip
 

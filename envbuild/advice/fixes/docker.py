@@ -31,7 +31,7 @@ def _apt(row: EnginePackages, os: Os) -> Iterator[Step]:
             check=f"{listed}: nothing",
         )
     suite = f"{os.codename} stable"
-    yield from repository.signed(row.url, row.key_url, row.key, name="docker", rest=suite)
+    yield from repository.signed("docker", row.url, row.key_url, row.key, rest=suite)
     yield Step(
         why="install the engine with its BuildKit",
         argv=("sudo", "apt-get", "install", "-y", *row.packages),

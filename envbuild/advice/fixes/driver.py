@@ -7,7 +7,7 @@ Which packages and repositories those are stands in `driver_packages.yaml` and
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import repository
-from envbuild.matrix.model import Matrices
+from envbuild.matrix.model import Branch, Matrices
 from envbuild.matrix.model.reference import DriverPackage, Reference
 from envbuild.values.finding import Step
 from envbuild.values.host import Module, Os
@@ -112,6 +112,21 @@ def of_l4t(l4t: str | None) -> Step:
         why="the driver of a Jetson is part of its L4T: no package of a server replaces it",
         text=f"install {f'L4T {l4t}' if l4t else 'L4T'} with its JetPack",
         check="cat /etc/nv_tegra_release: the release",
+    )
+
+
+def flavour(reference: Reference, os: Os, branch: Branch, needs: str) -> Module:
+    """The kernel modules to install, where the cards need ``open``, ``proprietary`` or either.
+
+    The open ones are the vendor's choice for cards that take both; a system may lack them.
+    """
+    if needs != "either":
+        return "open" if needs == "open" else "proprietary"
+    row = package(reference, os, branch.branch, "open") if "open" in branch.modules else None
+    return (
+        "open"
+        if row is not None and (row.open or "proprietary" in branch.modules)
+        else "proprietary"
     )
 
 

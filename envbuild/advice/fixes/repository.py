@@ -12,7 +12,7 @@ def folder(arch: str | None) -> str:
 
 
 def apt(row: Repository, arch: str | None, *before: Step) -> tuple[Step, ...]:
-    """Add a repository of Debian packages.
+    """Add a repository of the vendor's toolkits and drivers, `signed` as its row says.
 
     Args:
         row: its address, and the one key that may sign it.
@@ -20,57 +20,67 @@ def apt(row: Repository, arch: str | None, *before: Step) -> tuple[Step, ...]:
         before: what must be in place before apt reads the repository.
     """
     url = f"{row.url}{folder(arch)}/"
-    return signed(url, f"{url}{row.key_file}", row.key, name="nvidia-cuda", before=before)
+    return signed("nvidia-cuda", url, f"{url}{row.key_file}", row.key, *before)
 
 
 def signed(
-    url: str, key_url: str, key: str, *, name: str, rest: str = "/", before: tuple[Step, ...] = ()
+    name: str, url: str, key_url: str, key: str, *before: Step, rest: str = "/"
 ) -> tuple[Step, ...]:
-    """Add any repository of Debian packages, trusted by one key alone.
+    """Add a repository of Debian packages, trusted by one key alone.
 
     Args:
-        url: its address.
-        key_url: where its key is.
-        key: fingerprint of the one key that may sign it.
-        name: what the files on this machine are called.
-        rest: what follows the address: ``/``, or suite and components.
+        name: of the files that it makes: the key, and the list.
+        url: its address; apt puts its architecture for ``$(ARCH)``.
+        key_url: where the key is that signs it.
+        key: fingerprint of that key.
         before: what must be in place before apt reads the repository.
+        rest: what follows the address: ``/``, or suite and components.
     """
-    fetched, kept = f"/tmp/{name}.asc", f"/etc/apt/keyrings/{name}.asc"  # noqa: S108
+    file, ring = f"{name}.asc", f"/etc/apt/keyrings/{name}.asc"
     listed = f"/etc/apt/sources.list.d/{name}.list"
-    line = f"deb [signed-by={kept}] {url} {rest}"
     return (
         Step(
             why="what fetches and checks a key",
             argv=("sudo", "apt-get", "install", "-y", "ca-certificates", "curl", "gpg"),
-            check="curl --version, gpg --version",
+            check="gpg --version",
         ),
         Step(
             why="fetch the key that signs the repository; nothing trusts it yet",
-            argv=("curl", "-fsSLo", fetched, key_url),
-            check=f"gpg --show-keys {fetched}: {key} and no other key",
+            argv=("curl", "-fsSLo", file, key_url),
+            check=f"gpg --show-keys {file}: {key} and no other key",
         ),
         Step(
-            why=f"go on only if it is {key} and no other key",
-            argv=("sh", "-c", f'test "$({_primary(fetched)})" = {key}'),
-            check="it says nothing; anything else: delete the file and do not go on",
+            why=f"go on only if the file holds {key} and no other key",
+            argv=("sh", "-c", f'test "$({_fingerprints(file)})" = {key}'),
+            check="it says nothing; where it fails, do not go on: the file is not what it should be",
         ),
         Step(
             why="let apt use the key, for this repository alone",
-            argv=("sudo", "install", "-Dm644", fetched, kept),
-            check=f"ls -l {kept}",
+            argv=("sudo", "install", "-Dm644", file, ring),
+            check=f"ls -l {ring}",
         ),
         *before,
         Step(
             why="add the repository",
-            argv=written(listed, line),
+            argv=written(listed, f"deb [signed-by={ring}] {url} {rest}"),
             check=f"cat {listed}",
         ),
-        Step(
-            why="read what it has, by its signature",
-            argv=("sudo", "apt-get", "update"),
-            check="no error about a signature or a key",
-        ),
+        update(),
+    )
+
+
+def _fingerprints(file: str) -> str:
+    """The command that prints the fingerprint of each key in a file, subkeys aside."""
+    pick = "/^pub:/{n;s/^fpr:*\\([0-9A-F]*\\):$/\\1/p}"
+    return f"gpg --show-keys --with-colons {file} | sed -n '{pick}'"
+
+
+def update() -> Step:
+    """Let apt read what its repositories have."""
+    return Step(
+        why="read what it has, by its signature",
+        argv=("sudo", "apt-get", "update"),
+        check="no error about a signature or a key",
     )
 
 

@@ -1,10 +1,13 @@
 """What the framework suites share: is it in the image, what its probe said, numbers against bounds.
 
 A part of a framework is a process of its own (`kernels/frameworks/*.py`), so that one that dies or
-hangs is a finding of its own check. They run only where `smoke` came through: code that is not the
-framework's is right on this GPU, so a framework's failure is the image's.
+hangs is a finding of its own check. Where the import takes seconds the parts are forked from a
+process that has done it; what does not come to its end that way runs again by itself. They run
+only where `smoke` came through: code that is not the framework's is right on this GPU, so a
+framework's failure is the image's.
 """
 
+import json
 import re
 from collections.abc import Callable, Sequence
 
@@ -123,6 +126,21 @@ def step(bench: Bench, seen: Seen, name: str, *argv: str, seconds: float = 90.0)
         env = (*env, f"CUDA_VISIBLE_DEVICES={gpu.uuid}")
     program = bench.probe(f"frameworks/{name.replace('.', '_').replace('-', '_')}.py")
     return Step(name, ("python3", program, seen.nonce, *argv), env, seconds)
+
+
+def forked(bench: Bench, seen: Seen, name: str, module: str, parts: Sequence[Step]) -> Step:
+    """One step that imports a module once and forks each of the parts from there."""
+    listed = [(part.name, part.seconds, part.argv[1:]) for part in parts]
+    program = bench.probe("frameworks/envbuild_apart.py")
+    argv = ("python3", program, seen.nonce, module, json.dumps(listed))
+    seconds = 60.0 + sum(part.seconds for part in parts)
+    return Step(name, argv, parts[0].env, seconds, tuple(part.name for part in parts))
+
+
+def unheard(seen: Seen, parts: Sequence[Step], what: str) -> list[Step]:
+    """Those that did not come to their end, where the image has all that they need."""
+    stopped = ((part, answer(seen, part.name, what)[1]) for part in parts)
+    return [part for part, why in stopped if why and why[0] != "skip"]
 
 
 def answer(seen: Seen, name: str, what: str) -> Heard:

@@ -109,8 +109,9 @@ def driver(text: str, cc: str) -> Iterator[Line]:
     for package in load_reference().driver_packages:
         if _in_range(str(branch), _text(package.branch_min), _text(package.branch_max)):
             ways = [w.format(branch=branch) for w in (package.open, package.proprietary) if w]
-            says = f"{package.os}: {' or '.join(ways)}"
-            says += f"; held by {package.pin.format(branch=branch)}" if package.pin else ""
+            held = [h for h in (package.pin, package.stream_open, package.stream_proprietary) if h]
+            says = f"{package.os}: {' or '.join(ways) or 'the .run installer'}"
+            says += f"; held by {' or '.join(held).format(branch=branch)}" if held else ""
             yield line("packages", says, "driver_packages", package.os, package)
 
 

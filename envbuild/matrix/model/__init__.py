@@ -4,7 +4,7 @@ Versions are text as the vendor writes them. Targets are written without ``sm_``
 ``90a``, ``120f``. ``cc`` is always ``major.minor``.
 """
 
-from envbuild.matrix.model.access import Injection, Situation
+from envbuild.matrix.model.access import Hole, Injection, Situation
 from envbuild.matrix.model.base import Arch, Row, Source, Status
 from envbuild.matrix.model.bases import (
     ImageTag,
@@ -30,6 +30,7 @@ from envbuild.matrix.model.packages import (
     TritonBuild,
 )
 from envbuild.matrix.model.toolkits import (
+    CompilerFloor,
     DistroToolkit,
     GlibcClash,
     Repository,
@@ -42,12 +43,14 @@ __all__ = [
     "Arch",
     "Branch",
     "Capability",
+    "CompilerFloor",
     "CudnnFloor",
     "Die",
     "DistroToolkit",
     "DriverFloor",
     "Feature",
     "GlibcClash",
+    "Hole",
     "ImageTag",
     "Injection",
     "JetsonRow",
@@ -95,6 +98,8 @@ class Matrices(Value):
     torch_pairs: tuple[TorchPair, ...] = ()
     injections: tuple[Injection, ...] = ()
     situations: tuple[Situation, ...] = ()
+    compiler_floors: tuple[CompilerFloor, ...] = ()
+    holes: tuple[Hole, ...] = ()
 
 
 class Names(Value):

@@ -37,11 +37,29 @@ class Situation(Row):
     """What holds where a GPU is not simply a card in a machine, `access.yaml`.
 
     Attributes:
-        what: ``mig``, ``vgpu``, ``container-toolkit``.
+        what: ``mig``, ``vgpu``, ``fabric-manager``.
         least: lowest release that will do, where the fact has one.
         says: the fact, for people.
     """
 
     what: str
     least: str | None = None
+    says: str
+
+
+class Hole(Row):
+    """A published hole of the container toolkit, `access.yaml`.
+
+    Attributes:
+        cve: its number.
+        fixed: first release without it.
+        cdi_since: first release with it where the GPU comes by CDI, empty = never there.
+        other_since: the same where it comes by the hook or by a Jetson's lists.
+        says: what an image can do.
+    """
+
+    cve: str
+    fixed: str
+    cdi_since: str = "0"
+    other_since: str = "0"
     says: str

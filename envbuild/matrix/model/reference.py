@@ -13,7 +13,8 @@ class EngineFeature(Row):
     """What a container engine, or the toolkit that brings GPUs into it, can do, `engines.yaml`.
 
     Attributes:
-        engine: docker, docker-desktop, podman, containerd, cri-o, nvidia-container-toolkit.
+        engine: docker, docker-desktop, docker-snap, podman, containerd, cri-o, or
+            nvidia-container-toolkit.
         feature: ``cdi``, ``cdi-default``, ``cdi-0.7.0`` ...
         since, until: first and last release with it, None = open or not sourced.
         says: what it means for a GPU in a container.
@@ -24,6 +25,29 @@ class EngineFeature(Row):
     since: str | None = None
     until: str | None = None
     says: str
+
+
+class ContainerPackages(Row):
+    """How a family of systems gets the container toolkit, `engines.yaml`.
+
+    Attributes:
+        manager: the program that installs packages there.
+        systems: names of systems without their release (``ubuntu``).
+        platform: ``jetson`` for what JetPack brings, empty = elsewhere.
+        l4t: the L4T line that it is for, empty = the others.
+        url: the vendor's repository, or its definition; None = the system's own archive has it.
+        key: fingerprint of the one OpenPGP key that may sign it, ``key_url`` where the key is.
+        packages: all of them, in one version.
+    """
+
+    manager: Literal["apt", "dnf", "zypper", "pacman"]
+    systems: tuple[str, ...]
+    platform: Literal["", "jetson"] = ""
+    l4t: str = ""
+    url: str | None = None
+    key: str = ""
+    key_url: str = ""
+    packages: tuple[str, ...]
 
 
 class Tool(Row):
@@ -122,20 +146,36 @@ class NgcImage(Row):
 class DriverPackage(Row):
     """How a driver is installed and held at its branch, `driver_packages.yaml`.
 
+    ``{branch}`` stands for the branch, ``{arch}`` for the vendor's name of the architecture,
+    ``{release}`` for the number in the system's id, ``{version}`` for the newest release.
+
     Attributes:
-        os: systems it is for (``ubuntu``, ``debian12``, ``rhel9``); ``origin`` whose packages.
+        os: what the row is called; ``origin`` whose packages.
+        systems: how the ids of the systems it serves begin (``rockylinux9``, ``sles15``).
+        manager: what installs it; ``aur`` is built by the user, ``run`` the vendor's own installer.
+        url: the repository where it lies, None = the system's own, or a row of `repositories`.
         branch_min, branch_max: driver branches it covers, None = open.
-        open, proprietary: what to install for a kernel-module flavour; ``{branch}`` is the branch.
-        pin: what holds the branch.
+        open, proprietary: packages for a kernel-module flavour.
+        stream_open, stream_proprietary: module streams of dnf, which hold the branch.
+        needs: packages that the modules are built with, as a shell reads them.
+        beside: repositories that must be on, in words.
+        pin: the package, or the pattern for dnf's versionlock, that holds the branch.
         versions: driver versions in that archive, where it carries few.
     """
 
     os: str
     origin: Literal["vendor", "archive"]
+    systems: tuple[str, ...] = ()
+    manager: Literal["apt", "dnf", "dnf5", "zypper", "pacman", "aur", "run"] = "apt"
+    url: str | None = None
     branch_min: int | None = None
     branch_max: int | None = None
     open: str | None = None
     proprietary: str | None = None
+    stream_open: str | None = None
+    stream_proprietary: str | None = None
+    needs: str = ""
+    beside: str = ""
     pin: str | None = None
     versions: tuple[str, ...] = ()
     arches: tuple[Arch, ...] = ("x86_64",)
@@ -163,6 +203,27 @@ class EnginePackages(Row):
     conflicts: tuple[str, ...] = ()
 
 
+class RpmRepository(Row):
+    """A vendor's repository of rpm packages, `repositories.yaml`, key ``rpm_repositories``.
+
+    Attributes:
+        name: the repository's own name, ``rhel9``.
+        systems: how the ids of the systems begin that it is for.
+        url: of its ``.repo`` file, for zypper its own; ``{arch}`` is the vendor's folder.
+        cuda_min, cuda_max: first and last toolkit that was seen in it.
+        key: fingerprint of the key that signs it, or only its id.
+    """
+
+    name: str
+    systems: tuple[str, ...]
+    manager: Literal["dnf", "dnf5", "zypper"]
+    url: str
+    cuda_min: str
+    cuda_max: str
+    key: str
+    arches: tuple[Arch, ...]
+
+
 class WslNeed(Row):
     """What WSL 2 needs, and what it does not do, `wsl.yaml`.
 
@@ -183,6 +244,7 @@ class Reference(Value):
 
     sources: tuple[Source, ...]
     engines: tuple[EngineFeature, ...]
+    container_packages: tuple[ContainerPackages, ...]
     tools: tuple[Tool, ...]
     limits: tuple[Limit, ...]
     rates: tuple[Rate, ...]
@@ -190,4 +252,5 @@ class Reference(Value):
     ngc: tuple[NgcImage, ...]
     driver_packages: tuple[DriverPackage, ...]
     wsl: tuple[WslNeed, ...]
-    engine_packages: tuple[EnginePackages, ...] = ()
+    engine_packages: tuple[EnginePackages, ...]
+    rpm_repositories: tuple[RpmRepository, ...]

@@ -39,6 +39,17 @@ class GlibcClash(Row):
     symbol: str
 
 
+class CompilerFloor(Row):
+    """The oldest gcc that these toolkits take, from this one on until the next row.
+
+    `toolkits.yaml`, key ``compiler_floors``. Toolkits before the first row: not known.
+    """
+
+    cuda_from: str
+    gcc: int
+    says: str
+
+
 class DistroToolkit(Row):
     """A toolkit in a distribution's own archive, `distro.yaml`.
 

@@ -1,6 +1,15 @@
 """What a good plan still has to say: why this one, what to watch, what can go wrong."""
 
-from envbuild.planner.notes import driver, host, machine, packages, toolkit
+from envbuild.planner.notes import (
+    container,
+    driver,
+    host,
+    machine,
+    no_driver,
+    packages,
+    toolkit,
+    windows,
+)
 from envbuild.planner.notes.base import Chosen
 from envbuild.values.finding import Finding
 
@@ -15,6 +24,11 @@ NOTES = (
     toolkit.ptx_left_out,
     toolkit.arch_specific,
     toolkit.jit_level,
+    no_driver.no_driver,
+    container.no_access,
+    container.rootless,
+    container.snap,
+    container.holes,
     machine.card_not_driven,
     machine.name_note,
     machine.partitioned,
@@ -28,9 +42,10 @@ NOTES = (
     host.not_of_image,
     host.repository,
     driver.wsl,
+    windows.windows_host,
+    windows.wsl_arm,
     driver.l4t,
     driver.l4t_mounted,
-    machine.container_toolkit,
     packages.cudnn_floor,
     packages.package_level,
     packages.package_company,

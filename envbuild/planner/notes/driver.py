@@ -17,6 +17,8 @@ def last_branch(chosen: Chosen) -> Iterator[Finding]:
     """Cards that newer drivers ignore: never 'latest'. Vanishes once the driver is known."""
     if chosen.target.driver is not None or chosen.target.platform.startswith("jetson"):
         return
+    if any(card.vgpu for card in chosen.target.cards):
+        return  # its hypervisor's release decides
     archs: dict[int, list[str]] = {}
     for row in chosen.capabilities:
         if row.last_branch is not None and row.arch not in archs.setdefault(row.last_branch, []):
@@ -33,6 +35,8 @@ def last_branch(chosen: Chosen) -> Iterator[Finding]:
 
 def branch_ended(chosen: Chosen) -> Iterator[Finding]:
     """The last driver for a card, or the one in hand, may have had its last update."""
+    if any(card.vgpu for card in chosen.target.cards):
+        return  # the guest drivers of vGPU software have ends of their own
     for number in dict.fromkeys(row.last_branch for row in chosen.capabilities):
         row = drivers.branch(chosen.table, number) if number is not None else None
         if row is not None and row.ends is not None and row.ends < chosen.target.as_of[:7]:
@@ -49,7 +53,7 @@ def branch_ended(chosen: Chosen) -> Iterator[Finding]:
 
 
 def first_driver(chosen: Chosen) -> Iterator[Finding]:
-    """The driver in hand is of the card's first branch, but older than the first known to fit."""
+    """The driver in hand is older than the first known to drive a card that nobody saw it drive."""
     target = chosen.target
     if target.driver is None or target.windows:
         return
@@ -57,7 +61,7 @@ def first_driver(chosen: Chosen) -> Iterator[Finding]:
     for card in target.cards:
         row = chosen.table.capability(card.cc)
         first = card.first_driver or row.first_driver
-        if first is None or at[0] != numbers(first)[0] or at >= numbers(first):
+        if card.driven or first is None or at >= numbers(first):
             continue
         says = (
             f"driver {target.driver} is older than {first}, the first known to drive "

@@ -58,7 +58,8 @@ def virtual(chosen: Chosen) -> Iterator[Finding]:
     row = next((s for s in chosen.table.matrices.situations if s.what == "vgpu"), None)
     for card in chosen.target.cards if row is not None else ():
         if row is not None and card.vgpu:
-            yield note("vgpu", "watch", f"{_named(card)}: {row.says}", cite(row, row.what))
+            why = "who runs the hypervisor decides on the driver, so that none is recommended here"
+            yield note("vgpu", "watch", f"{_named(card)}: {row.says}", cite(row, row.what), why)
 
 
 def profilers(chosen: Chosen) -> Iterator[Finding]:
@@ -67,17 +68,6 @@ def profilers(chosen: Chosen) -> Iterator[Finding]:
         if row.profiler and not chosen.target.every_cc:
             says = f"performance counters of {row.arch} (cc {row.cc}): {row.profiler}"
             yield note("profilers", "info", says, cite(row, row.cc))
-
-
-def container_toolkit(chosen: Chosen) -> Iterator[Finding]:
-    """A container toolkit with published holes runs an image that is built here."""
-    here, target = chosen.target.container_toolkit, chosen.target
-    for row in chosen.table.matrices.situations:
-        if row.what != "container-toolkit" or row.least is None or target.on_host:
-            continue
-        if here is not None and numbers(here) < numbers(row.least):
-            says = f"{row.says}; here is {here}: update to {row.least} or newer"
-            yield note("container-toolkit-old", "warn", says, cite(row, row.what))
 
 
 def _named(card: Card) -> str:

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.matrix.model import Capability, TritonBuild
-from envbuild.planner import drivers
+from envbuild.matrix.model import Capability, TorchBuild, TritonBuild
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.packages import own_range, row_for
@@ -13,13 +12,14 @@ from envbuild.planner.rules.torch import (
     covers,
     finished,
     key,
+    least_driver,
     newest,
     pinned,
     system_of,
     triton_of,
 )
 from envbuild.planner.table import cite
-from envbuild.planner.target import COMPANIONS
+from envbuild.planner.target import COMPANIONS, Target
 from envbuild.values.finding import Finding
 
 
@@ -200,8 +200,7 @@ def torch_default(chosen: Chosen) -> Iterator[Finding]:
     if default is None or (default.torch, default.index) == (build.torch, build.index):
         return
     lacks = [row.cc for row in chosen.capabilities if not covers(table, default, row)]
-    floor = drivers.floor(table, default.cuda) if default.cuda is not None else None
-    least = drivers.floor_text(floor, windows=target.windows) if floor is not None else None
+    least = least_driver(table, default, windows=target.windows)
     if default.cuda is None:
         why = f"a build for the CPU alone on {target.arch}"
     elif lacks:
@@ -215,18 +214,24 @@ def torch_default(chosen: Chosen) -> Iterator[Finding]:
 
 
 def torch_newest(chosen: Chosen) -> Iterator[Finding]:
-    """Not asked for: the newest torch with code for these cards."""
+    """Not asked for: the newest torch with code for these cards, on the driver in hand."""
     target, table = chosen.target, chosen.table
     if target.torch is not None or not chosen.cc or target.every_cc:
         return
     build = newest(table, target.arch, chosen.cc)
     if build is not None:
+        here = newest(table, target.arch, chosen.cc, target)
         latest = next(b.torch for b in table.builds if b.arch == target.arch)
-        says = (
-            f"torch was not asked for; newest with code for {', '.join(chosen.cc)}: "
-            f"{build.torch} from {build.index} (CUDA {build.cuda})"
-        )
-        says += f", the last: {latest} has none" if latest != build.torch else ""
+        says = f"torch was not asked for; newest with code for {', '.join(chosen.cc)}"
+        if here is not None:
+            says += "" if here == build else f" that driver {target.driver} runs"
+            says += f": {_build(here)}"
+            says += f", the last: {latest} has none" if latest != build.torch else ""
+        if here != build:
+            least = least_driver(table, build, windows=target.windows)
+            enough = least is None or _has(target, least)
+            needs = f"a driver of CUDA {build.cuda}" if enough else f"driver {least} or newer"
+            says += f"{'; ' if here is not None else ': '}{_build(build)} needs {needs}"
         yield note("torch-newest", "info", says, cite(build, key(build)))
         return
     row = chosen.capabilities[0] if chosen.capabilities else None
@@ -235,3 +240,11 @@ def torch_newest(chosen: Chosen) -> Iterator[Finding]:
         own = f": {JETSONS}" if row.tegra else ""
         beside = f" on {target.arch}" if target.arch != "x86_64" and not own else ""
         yield note("torch-none", "info", f"{says}{beside}{own}", cite(row, row.cc))
+
+
+def _build(build: TorchBuild) -> str:
+    return f"{build.torch} from {build.index} (CUDA {build.cuda})"
+
+
+def _has(target: Target, driver: str) -> bool:
+    return target.driver is not None and numbers(target.driver) >= numbers(driver)

@@ -1,6 +1,6 @@
 """Host compilers and the C library: what the toolkit's headers accept."""
 
-from envbuild.matrix.model import DistroToolkit, JetsonRow
+from envbuild.matrix.model import CompilerFloor, DistroToolkit, JetsonRow, Toolkit
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import NVCC, about, error, rule
 from envbuild.planner.table import Place, Table, cite
@@ -19,11 +19,21 @@ def gcc_for(table: Table, place: Place, target: Target) -> int | None:
     if toolkit is None:
         return None
     if place.os is None:
-        return min(numbers(target.gcc)[0], toolkit.gcc_max) if target.gcc else None
+        gcc = numbers(target.gcc)[0] if target.gcc else None
+        floor = floor_of(table, place.cuda)
+        if gcc is None or (floor is not None and gcc < floor.gcc):
+            return None
+        return min(gcc, toolkit.gcc_max)
     os = table.oses.get(place.os)
     if os is None or os.gcc is None or os.gcc <= toolkit.gcc_max:
         return os.gcc if os is not None else None
     return max((g for g in os.gccs if g <= toolkit.gcc_max), default=None)
+
+
+def floor_of(table: Table, cuda: str) -> CompilerFloor | None:
+    """The row of the oldest gcc that a toolkit takes; None = not known."""
+    rows = [r for r in table.matrices.compiler_floors if numbers(r.cuda_from) <= numbers(cuda)]
+    return max(rows, key=lambda row: numbers(row.cuda_from), default=None)
 
 
 @rule(("cuda", "os", "own"), binds=NVCC)
@@ -64,19 +74,13 @@ def glibc_clash(table: Table, place: Place, target: Target) -> Finding | None:
 
 @rule(("cuda", "os", "own"), "gcc", binds=NVCC)
 def own_compiler(table: Table, place: Place, target: Target) -> Finding | None:
-    """Preferred: the system's default gcc is under the ceiling."""
+    """Preferred: the system's default gcc is between floor and ceiling."""
     toolkit, os = table.toolkits.get(place.cuda), table.os_of(place)
     if toolkit is None:
         return None
     most, source = toolkit.gcc_max, cite(toolkit, place.cuda)
     if place.os is None:
-        if target.gcc is None or numbers(target.gcc)[0] <= most:
-            return None
-        says = (
-            f"CUDA {place.cuda} takes gcc up to {most}, here is {target.gcc}: install g++-{most} "
-            f"and set NVCC_CCBIN=g++-{most}, or build in a container (--where image)"
-        )
-        return Finding(id="host-compiler", severity="warn", says=says, source=source)
+        return _here(table, toolkit, target.gcc) if target.gcc is not None else None
     if os is None or os.gcc is None:
         # The vendor built its image with that system's compiler; which one is not sourced.
         says = f"the compiler of {place.os} is not in the matrices"
@@ -92,3 +96,32 @@ def own_compiler(table: Table, place: Place, target: Target) -> Finding | None:
         f"g++-{chosen} is installed and NVCC_CCBIN names it"
     )
     return Finding(id="host-compiler", severity="info", says=says, source=source)
+
+
+def _here(table: Table, toolkit: Toolkit, gcc: str) -> Finding | None:
+    """This machine's gcc is too new, too old, or older than anything that is known to work."""
+    cuda, most, major = toolkit.cuda, toolkit.gcc_max, numbers(gcc)[0]
+    rows = table.matrices.compiler_floors
+    floor = floor_of(table, cuda)
+    least = floor or min(rows, key=lambda row: numbers(row.cuda_from), default=None)
+    out = "or build in a container (--where image)"
+    if major > most:
+        says = (
+            f"CUDA {cuda} takes gcc up to {most}, here is {gcc}: install g++-{most} "
+            f"and set NVCC_CCBIN=g++-{most}, {out}"
+        )
+        source = cite(toolkit, cuda)
+    elif least is not None and major < least.gcc:
+        says = (
+            f"CUDA {cuda} needs gcc {least.gcc} or newer, here is {gcc}: {least.says}; install "
+            f"g++-{least.gcc} to g++-{most} and set NVCC_CCBIN, {out}"
+        )
+        if floor is None:
+            says = (
+                f"whether CUDA {cuda} takes gcc {gcc} is not known: {least.cuda_from} and newer "
+                f"take {least.gcc} and up; try it, {out}"
+            )
+        source = cite(least, least.cuda_from)
+    else:
+        return None
+    return Finding(id="host-compiler", severity="warn", says=says, source=source)

@@ -45,15 +45,18 @@ def _last_branch(table: Table, card: Card, target: Target) -> Finding | None:
 
 
 def _first_driver(table: Table, card: Card, target: Target) -> Finding | None:
+    """The driver is older than what could know the card: the first toolkit with its target.
+
+    The first driver whose documents list a product is no bound: many drove it before.
+    """
     row = table.capability(card.cc)
-    first = card.first_driver or row.first_driver
-    if target.driver is None:
+    if target.driver is None or card.driven:
         return None
-    if first is None or target.windows:
-        # Which Windows driver was the first is not sourced.
+    if drivers.first_toolkit(table, row) is not None or target.windows:
         return _older_than_target(table, card, target)
     # A beta or a distribution's build of the same branch may drive the card earlier.
-    if numbers(target.driver)[0] >= numbers(first)[0]:
+    first = row.first_driver
+    if first is None or numbers(target.driver)[0] >= numbers(first)[0]:
         return None
     says = (
         f"driver {target.driver} is older than {card.name or row.arch} (cc {card.cc}): "
@@ -63,7 +66,7 @@ def _first_driver(table: Table, card: Card, target: Target) -> Finding | None:
 
 
 def _older_than_target(table: Table, card: Card, target: Target) -> Finding | None:
-    """No first driver is sourced: it cannot be older than the first toolkit with its target."""
+    """A driver serves no card that its own toolkit does not know."""
     row, level = table.capability(card.cc), target.driver_cuda
     first = drivers.first_toolkit(table, row)
     if first is None or level is None or numbers(level) >= numbers(first.cuda):
@@ -81,11 +84,12 @@ def _module(table: Table, card: Card, target: Target) -> Finding | None:
         return None
     if target.platform == "wsl2":
         return None
+    whose = f" of driver {target.driver}" if target.driver is not None else ""
     says = (
-        f"the {target.module} kernel modules are loaded, "
+        f"the {target.module} kernel modules{whose} are loaded, "
         f"and {card.name or row.arch} (cc {card.cc}) needs the {needs} ones"
     )
-    why = "with the wrong flavour the driver finds no device"
+    why = "with the wrong flavour a driver of the right version finds no device"
     return error("module-flavour", says, cite(row, row.cc), why)
 
 

@@ -127,20 +127,44 @@ def left_by_cudnn(table: Table, build: TorchBuild, row: Capability) -> bool:
     )
 
 
-def newest(table: Table, arch: str | None, cc: tuple[str, ...]) -> TorchBuild | None:
-    """The newest build with code for all of these cards, if there is one in its cuDNN too."""
-    key = ("newest", arch, cc)
+def newest(
+    table: Table, arch: str | None, cc: tuple[str, ...], target: Target | None = None
+) -> TorchBuild | None:
+    """The newest build with code for all of these cards, if there is one in its cuDNN too.
+
+    With a target, of those that run on its driver.
+    """
+    on = (target.driver, target.driver_cuda, target.windows) if target is not None else ()
+    key = ("newest", arch, cc, on)
     if key not in table.memo:
         capabilities = [table.capabilities[one] for one in cc if one in table.capabilities]
         able = [
             build
             for build in table.builds
-            if build.arch == arch and all(covers(table, build, row) for row in capabilities)
+            if build.arch == arch
+            and all(covers(table, build, row) for row in capabilities)
+            and (target is None or runs(table, build, capabilities, target))
         ]
         whole = (b for b in able if not any(left_by_cudnn(table, b, row) for row in capabilities))
         remember(table, key, next(whole, able[0] if able else None))
     found = table.memo[key]
     return found if isinstance(found, TorchBuild) else None
+
+
+def runs(table: Table, build: TorchBuild, rows: list[Capability], target: Target) -> bool:
+    """The driver in hand, if any is known, starts this build and compiles what it has as PTX."""
+    least = least_driver(table, build, windows=target.windows)
+    if target.driver is not None and least and numbers(target.driver) < numbers(least):
+        return False
+    level = target.driver_cuda
+    above = level is not None and numbers(build.cuda or "0") > numbers(level)
+    return not above or all(finished(table, build, row) for row in rows)
+
+
+def least_driver(table: Table, build: TorchBuild, *, windows: bool) -> str | None:
+    """The lowest driver that starts the build: the floor of its CUDA's major."""
+    floor = drivers.floor(table, build.cuda) if build.cuda is not None else None
+    return drivers.floor_text(floor, windows=windows) if floor is not None else None
 
 
 def _instead(table: Table, row: Capability, arch: str) -> str:

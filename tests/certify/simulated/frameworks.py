@@ -1,7 +1,9 @@
 """`kernels/frameworks` as it prints, by the image's interpreter."""
 
+import json
+
 from envbuild.certify.suites.torch.build import runs_on
-from tests.certify.simulated.machine import Answer, Call, Program
+from tests.certify.simulated.machine import Answer, Call, Program, ran
 from tests.certify.simulated.speech import Speech
 
 COUNT = (1 << 20) + 3
@@ -208,7 +210,19 @@ def _core(call: Call) -> Answer:
     return talk.done()
 
 
+def _apart(call: Call) -> Answer:
+    """Each part as the runner would report it, up to one that does not end by itself."""
+    lines = []
+    for step, seconds, part in json.loads(call.argv[4]):
+        ended = ran(call._replace(step=step, argv=("python3", *part)), int(seconds * 1000))
+        lines.append(json.dumps(ended))
+        if ended["rc"]:
+            break
+    return Answer("\n".join(lines))
+
+
 PROGRAMS: dict[str, Program] = {
+    "envbuild_apart.py": _apart,
     "torch_build.py": _torch_build,
     "torch_eager.py": _torch_eager,
     "torch_matmul.py": _products,

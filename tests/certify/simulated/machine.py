@@ -175,7 +175,7 @@ class Machine:
                 self.random,
                 spec.devices[0] if spec.devices else "",
             )
-            lines.append(json.dumps(_ran(call, limit)))
+            lines.append(json.dumps(ran(call, limit)))
         return Completed(spec.argv, 0, "\n".join(lines), "", False, 1.0)
 
 
@@ -205,7 +205,7 @@ def _steps(path: Path) -> Iterator[tuple[str, int, dict[str, str], tuple[str, ..
         yield name, limit, env, tuple(next(words) for _ in range(int(next(words))))
 
 
-def _ran(call: Call, limit: int) -> dict[str, object]:
+def ran(call: Call, limit: int) -> dict[str, object]:
     """The runner's line for a step, with what ails it."""
     from tests.certify.simulated.programs import PROGRAMS
 

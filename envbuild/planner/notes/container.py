@@ -1,0 +1,156 @@
+"""What to know of the container engine of this machine, and of the toolkit behind it."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from envbuild.host.access import Containers, gpu_flags, is_snap, lack, taken
+from envbuild.matrix.model import Hole
+from envbuild.planner.access import ways
+from envbuild.planner.notes.base import Chosen, note
+from envbuild.planner.ranges import numbers
+from envbuild.planner.table import cite
+from envbuild.values.codec import replace
+from envbuild.values.finding import Finding, Step
+
+if TYPE_CHECKING:
+    from envbuild.matrix.model.reference import Reference
+
+
+def no_access(chosen: Chosen) -> Iterator[Finding]:
+    """No container of this machine can get a GPU yet: what is missing, and how to get it."""
+    here = chosen.target.containers
+    if here is None or chosen.target.on_host or not (missing := lack(here)):
+        return
+    from envbuild.advice.fixes import container
+
+    rows = _reference()
+    row = container.packages(rows, here)
+    guide = container.feature(rows, "nvidia-container-toolkit", "install")
+    source = cite(row, row.manager) if row else cite(guide, f"{guide.engine}-{guide.feature}")
+    if here.inside is not None and missing in {"engine", "answer"}:
+        says = f"this machine is itself a container ({here.inside}) in which no engine answers"
+        why = "envbuild up builds and runs without one here; the flags are for other machines"
+        yield note("container-engine", "info", says, source, why)
+        return
+    access = chosen.target.access
+    flags = " ".join(gpu_flags("docker", "cdi" if access == "native" else access))
+    first = ", once a driver holds the GPU" if _undriven(chosen) else ""
+    why = f"after these steps {flags} works{first}"
+    found = note("container-access", "warn", _missing(here, missing), source, why)
+    yield replace(found, steps=container.steps(rows, here))
+
+
+def _undriven(chosen: Chosen) -> bool:
+    return chosen.target.driver is None and not chosen.target.platform.startswith("jetson")
+
+
+def _missing(here: Containers, missing: str) -> str:
+    engine = next(iter(taken(here) or here.engines), None)
+    if engine is None:
+        return "no container engine is installed here, neither docker nor podman"
+    name = " ".join(filter(None, (engine.name, engine.version)))
+    if missing == "answer":
+        return f"{engine.name} is installed here and does not answer: {engine.says or 'no word'}"
+    if is_snap(engine):
+        return f"{name} is a snap, and offers its containers no GPU"
+    if missing == "toolkit":
+        return f"{name} offers its containers no GPU: the container toolkit is not installed"
+    lacks = "finds no CDI specification" if engine.name == "podman" else "was not told of it"
+    return f"{name} offers its containers no GPU: the container toolkit is there, {name} {lacks}"
+
+
+def rootless(chosen: Chosen) -> Iterator[Finding]:
+    """Docker without root: the hook may set no cgroups; with CDI nobody needs to."""
+    here, target = chosen.target.containers, chosen.target
+    if here is None or target.on_host or lack(here):
+        return
+    docker = [e for e in taken(here) if e.name == "docker"]
+    if not docker or not all(e.rootless for e in docker):
+        return
+    from envbuild.advice.fixes import container
+
+    rows = _reference()
+    if target.access == "cdi":
+        row, version = container.feature(rows, "docker", "cdi-rootless"), target.docker
+        if version is not None and row.since and numbers(version) < numbers(row.since):
+            says = f"docker {version} runs without root here: from {row.since} on, {row.says}"
+            yield note("docker-rootless", "warn", says, cite(row, f"{row.engine}-{row.feature}"))
+    elif any(way.mode == "legacy" for way in ways(chosen.table, target)):
+        row = container.feature(rows, "nvidia-container-toolkit", "no-cgroups")
+        says = (
+            "docker runs without root here, where the hook that brings the GPU in may set no "
+            "cgroups: it works with no-cgroups = true alone, which was not looked at"
+        )
+        found = note("docker-rootless", "warn", says, cite(row, f"{row.engine}-{row.feature}"))
+        yield replace(found, steps=(container.no_cgroups(),))
+
+
+def snap(chosen: Chosen) -> Iterator[Finding]:
+    """Docker as a snap: a container toolkit of its own, which another one beside it breaks."""
+    here = chosen.target.containers
+    if here is None or chosen.target.on_host or not any(map(is_snap, taken(here))):
+        return
+    from envbuild.advice.fixes import container
+
+    rows = _reference()
+    own = container.feature(rows, "docker-snap", "own-toolkit")
+    beside = container.feature(rows, "docker-snap", "toolkit-of-the-system")
+    source = cite(own, f"{own.engine}-{own.feature}")
+    yield note("docker-snap", "info", own.says, source, "it sees files below $HOME alone")
+    version = container.release(taken(here)[0])
+    old = version is None or beside.since is None or numbers(version) < numbers(beside.since)
+    row = container.packages(rows, here)
+    if here.toolkit is None or old or row is None or row.manager != "apt":
+        return
+    step = Step(
+        why="the snap brings its own; podman and other engines of this machine lose theirs",
+        argv=("sudo", "apt-get", "remove", "-y", *row.packages),
+        check="docker run --rm --runtime=nvidia ubuntu nvidia-smi -L, after a restart",
+    )
+    says = f"docker {version} is a snap: {beside.says}"
+    found = note(
+        "docker-snap-toolkit", "warn", says, cite(beside, f"{beside.engine}-{beside.feature}")
+    )
+    yield replace(found, steps=(step,))
+
+
+def holes(chosen: Chosen) -> Iterator[Finding]:
+    """A container toolkit with published holes runs an image that is built here."""
+    version, here, target = chosen.target.container_toolkit, chosen.target.containers, chosen.target
+    inside_snap = here is not None and any(map(is_snap, taken(here)))
+    if version is None or target.on_host or inside_snap:
+        return
+    modes = {way.mode == "cdi" for way in ways(chosen.table, target)}
+    found = [
+        hole for hole in chosen.table.matrices.holes if any(_has(hole, version, m) for m in modes)
+    ]
+    if not found:
+        return
+    least = max((hole.fixed for hole in found), key=numbers)
+    says = (
+        f"container toolkit {version} has published holes ({', '.join(h.cve for h in found)}): "
+        f"{found[0].says}; {least} has none of them"
+    )
+    warned = note("container-toolkit-old", "warn", says, cite(found[0], found[0].cve))
+    if target.l4t is not None and target.l4t.startswith("32"):
+        why = "JetPack 4 gets no newer one: start only images that you trust"
+        yield replace(warned, why=why)
+    elif here is not None:
+        from envbuild.advice.fixes import container
+
+        yield replace(warned, steps=container.update(_reference(), here))
+    else:
+        yield warned
+
+
+def _has(hole: Hole, version: str, cdi: bool) -> bool:
+    """A release has the hole, in CDI mode or in the others."""
+    since = hole.cdi_since if cdi else hole.other_since
+    return since != "" and numbers(since) <= numbers(version) < numbers(hole.fixed)
+
+
+def _reference() -> "Reference":
+    # No plan of a declared card, and none for a machine that lacks nothing, reads these rows.
+    from envbuild.matrix.load import load_reference
+
+    return load_reference()

@@ -1,0 +1,88 @@
+"""A machine that was looked at and whose driver does not hold its cards: what to install."""
+
+from collections.abc import Iterator
+
+from envbuild.planner import drivers
+from envbuild.planner.notes.base import Chosen, note
+from envbuild.planner.table import cite
+from envbuild.planner.target import Card
+from envbuild.planner.window import apart
+from envbuild.values.codec import replace
+from envbuild.values.finding import Finding, Step
+
+
+def no_driver(chosen: Chosen) -> Iterator[Finding]:
+    """Only the bus shows the cards: without their driver no plan for them runs."""
+    target = chosen.target
+    asked = target.request.cc or target.request.gpus or target.request.driver
+    if target.declared or asked or target.platform.startswith("jetson"):
+        return
+    cards = tuple(card for card in target.cards if not card.driven)
+    if not cards or len(cards) < len(target.cards):
+        return
+    names = " and ".join(dict.fromkeys(_named(chosen, card) for card in cards))
+    source = " · ".join(dict.fromkeys(cite(row, row.cc) for row in chosen.capabilities))
+    if target.driver is not None:
+        yield _not_held(target.driver, names, source)
+    elif any(card.vgpu for card in cards):
+        yield _guest(chosen, names, source)
+    elif target.windows:
+        yield _windows(chosen, names, source)
+    else:
+        yield _linux(chosen, cards, names, source)
+
+
+def _not_held(driver: str, names: str, source: str) -> Finding:
+    says = f"driver {driver} is here, but only the bus shows {names}: it may not hold it"
+    why = "another driver (nouveau, vfio-pci) has it, or this one failed to start"
+    step = Step(
+        why="see which driver has the card",
+        argv=("lspci", "-nnk", "-d", "10de:"),
+        check="Kernel driver in use: nvidia; nvidia-smi -L: the card",
+    )
+    return replace(note("card-not-driven", "warn", says, source, why), steps=(step,))
+
+
+def _guest(chosen: Chosen, names: str, source: str) -> Finding:
+    says = f"no driver is loaded on this machine: {names} takes that of its hypervisor's release"
+    step = Step(
+        why="the vGPU manager of the hypervisor decides which guest driver starts",
+        text="ask who runs the hypervisor for the guest driver of its vGPU software release",
+        check="nvidia-smi: the card; nvidia-smi -q: License Status: Licensed",
+    )
+    row = next((s for s in chosen.table.matrices.situations if s.what == "vgpu"), None)
+    source = cite(row, row.what) if row is not None else source
+    return replace(note("driver-missing", "warn", says, source), steps=(step,))
+
+
+def _windows(chosen: Chosen, names: str, source: str) -> Finding:
+    from envbuild.advice.fixes import driver as fixes
+
+    floor = drivers.floor(chosen.table, chosen.choice.place.cuda)
+    least = drivers.floor_text(floor, windows=True) if floor is not None else None
+    says = f"no driver of Windows serves WSL here: nothing finds {names}"
+    return replace(note("driver-missing", "warn", says, source), steps=(fixes.of_windows(least),))
+
+
+def _linux(chosen: Chosen, cards: tuple[Card, ...], names: str, source: str) -> Finding:
+    table, target = chosen.table, chosen.target
+    clash = apart(table, cards)
+    branch = drivers.suited(table, cards, target.as_of, chosen.choice.place.cuda)
+    if clash is not None or branch is None:
+        reason, source = clash or ("no branch of these matrices is maintained", source)
+        says = f"no driver is loaded on this machine, and none drives all its cards: {reason}"
+        return note("driver-missing", "warn", says, source)
+    module, steps, packages = drivers.installation(table, target, branch)
+    says = (
+        f"no driver is loaded on this machine: {names} "
+        f"{'need' if len(cards) > 1 else 'needs'} {drivers.name(branch)} "
+        f"with its {module} kernel modules"
+    )
+    if any(table.capability(card.cc).last_branch for card in cards):
+        says += ", the last branch that drives it: hold it there"
+    source = " · ".join(filter(None, (cite(branch, str(branch.branch)), packages)))
+    return replace(note("driver-missing", "warn", says, source), steps=steps)
+
+
+def _named(chosen: Chosen, card: Card) -> str:
+    return f"{card.name or chosen.table.capability(card.cc).arch} (cc {card.cc})"
