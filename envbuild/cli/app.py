@@ -27,6 +27,7 @@ COMMANDS = (
     ),
     Entry("detect", "Show what this machine is; record it with --json."),
     Entry("doctor", "Name what is wrong with a machine, an image or a log, and what mends it."),
+    Entry("setup", "Lead from this machine to one that the plan runs on, with a check a step."),
     Entry("lock", "Fix every byte a build takes from outside, by hash."),
     Entry("render", "Write the folder that builds the image without envbuild."),
     Entry("build", "Lock, render and build the image with the engine that is here."),

@@ -42,8 +42,9 @@ def in_container(run: tuple[str, ...], image: str, flags: str) -> Step:
 def container_line(run: tuple[str, ...], image: str, command: str) -> str:
     """A command inside the image, in the folder of the program."""
     flags = " ".join(map(shlex.quote, run))
-    mount = f'-v "$HOME/{FOLDER}:/work" -w /work'
-    return f"docker run --rm {flags} {mount} {shlex.quote(image)} sh -c {shlex.quote(command)}"
+    # As this user, so that the program which it leaves is not root's.
+    own = f'--user "$(id -u):$(id -g)" -v "$HOME/{FOLDER}:/work" -w /work'
+    return f"docker run --rm {flags} {own} {shlex.quote(image)} sh -c {shlex.quote(command)}"
 
 
 def timeline(nsys: str) -> Step:

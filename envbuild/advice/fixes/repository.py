@@ -93,7 +93,7 @@ def _primary(file: str) -> str:
 def written(path: str, *lines: str) -> tuple[str, ...]:
     """The command that writes these lines, which hold no quote, to a file of root."""
     words = " ".join(f"'{line}'" for line in lines)
-    return ("sudo", "sh", "-c", f"printf '%s\\n' {words} > {path}")
+    return ("sh", "-c", f"printf '%s\\n' {words} | sudo tee {path} >/dev/null")
 
 
 def dnf(url: str, *, new: bool) -> Step:

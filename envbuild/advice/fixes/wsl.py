@@ -2,6 +2,7 @@
 
 import shlex
 
+from envbuild.advice.fixes import repository
 from envbuild.matrix.model.reference import WslNeed
 from envbuild.values.finding import Step
 
@@ -13,6 +14,25 @@ def driver_packages(drivers: WslNeed, others: WslNeed) -> str:
     installed = "dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' 2>/dev/null"
     wanted = f"grep -E {shlex.quote(drivers.value)} | grep -Ev {shlex.quote(others.value)}"
     return f"{installed} | sed -n 's/^[hi]i *//p' | {wanted}"
+
+
+def keep_out(never: tuple[str, ...], lets: WslNeed) -> Step:
+    """No package may bring a driver from now on, whatever depends on it.
+
+    Args:
+        never: patterns of packages, as apt's preferences spell them.
+        lets: those that they would catch, too, and that are none of a driver.
+    """
+    return Step(
+        why="the Windows driver is the only driver: no package may bring another into WSL",
+        argv=repository.written(
+            "/etc/apt/preferences.d/no-cuda-driver",
+            # Of the records that name a package, the first one counts.
+            *(f"Package: {lets.value}", "Pin: release *", "Pin-Priority: 500", ""),
+            *(f"Package: {' '.join(never)}", "Pin: release *", "Pin-Priority: -1"),
+        ),
+        check="apt-cache policy cuda-drivers: no candidate",
+    )
 
 
 def purge(drivers: WslNeed, others: WslNeed) -> tuple[Step, ...]:

@@ -49,7 +49,7 @@ def system(case: Case) -> Section:
         id="windows",
         title=f"Windows 11, or Windows 10 with build {row.least}",
         why="older builds cannot lend the GPU to Linux",
-        shell="powershell",
+        runs_in="powershell",
         steps=(fixes.new_windows(),),
         test=f"[Environment]::OSVersion.Version.Build -ge {version_of(row.least or '0').split('.')[0]}",
         fails="Windows Update is off or held back: nothing below works before it is done",
@@ -70,7 +70,7 @@ def driver(case: Case) -> Section:
         title=what + (f", {case.least_driver} or newer" if case.least_driver else ""),
         why="it carries CUDA into WSL: never install a Linux driver there. nvidia-smi shows the "
         "newest CUDA that it serves, not a toolkit that anybody installed",
-        shell="powershell",
+        runs_in="powershell",
         steps=(fixes.driver(wsl("windows-driver-page"), case.least_driver, last),),
         test=_driver_test(case),
         fails="nvidia-smi.exe is not there: the driver is not installed. An older version: its "
@@ -104,7 +104,7 @@ def driver_model(case: Case) -> Section | None:
         id="driver-model",
         title=f"The card is not in {row.value} mode",
         why=row.says,
-        shell="powershell",
+        runs_in="powershell",
         steps=(fixes.driver_model(),),
         test=f"-not ({_SMI.format('driver_model.current')} | Select-String -Quiet {ps(row.value)})",
         fails="the mode did not change: not as administrator, or Windows was not restarted; no "
@@ -126,7 +126,7 @@ def subsystem(case: Case) -> Section:
         id="wsl",
         title=f"WSL {least} or newer, with its own kernel {kernel} or newer",
         why="the kernel of WSL brings /dev/dxg, the way to the GPU",
-        shell="powershell",
+        runs_in="powershell",
         steps=fixes.wsl(),
         test=f"{_wsl_version(0)} -ge [version]{ps(version_of(least or '1'))} "
         f"-and {_wsl_version(1)} -ge [version]{ps(version_of(kernel))}",
@@ -156,7 +156,7 @@ def distribution(case: Case) -> Section:
         id="distribution",
         title=f"{name} in WSL 2",
         why="a Linux system of its own, with a real kernel: WSL 1 has no way to a GPU",
-        shell="powershell",
+        runs_in="powershell",
         steps=(fixes.second_generation(name) if old else fixes.distribution(name),),
         test="[bool](wsl.exe --list --verbose | Select-String -Quiet "
         f"('(^|\\s)' + [regex]::Escape({ps(name)}) + '\\s.*\\s2\\s*$'))",
@@ -191,7 +191,7 @@ def wslconfig(case: Case) -> Section:
         id="wslconfig",
         title=".wslconfig: no kernel of one's own, memory enough",
         why=f"{row.says}. {wsl('wslconfig').says}",
-        shell="powershell",
+        runs_in="powershell",
         steps=(fixes.own_kernel(), fixes.memory(wsl("wslconfig"))),
         test=f"-not (Test-Path {file}) -or -not (Select-String -Quiet '^\\s*{row.value}\\s*=' {file})",
         fails="a kernel that you build yourself needs dxgkrnl, or there is no GPU in WSL",
@@ -209,7 +209,7 @@ def counters(case: Case) -> Section:
         id="counters",
         title="GPU performance counters are open (for ncu)",
         why=f"Windows guards them: no setting and no sudo inside Linux opens them; {wsl('periodic-sampling').says}",
-        shell="powershell",
+        runs_in="powershell",
         steps=(fixes.counters(row),),
         test=_registry(key.value, "RmProfilingAdminOnly", 0),
         fails="the panel was not started as administrator, or WSL was not shut down since; without "
@@ -227,7 +227,7 @@ def debugger(case: Case) -> Section:
         id="debugger",
         title="GPUDebugger\\EnableInterface is 1 (for compute-sanitizer and cuda-gdb)",
         why=row.says,
-        shell="powershell",
+        runs_in="powershell",
         steps=(fixes.debugger(row),),
         test=_registry(row.value, "EnableInterface", 1),
         fails="PowerShell was not started as administrator; without it the debuggers alone fail",
@@ -252,7 +252,7 @@ def hold(case: Case) -> Section | None:
         id="hold-windows-driver",
         title=f"The Windows driver stays at R{last}",
         why=f"R{last} is the last branch for this card: with a newer one the card is gone",
-        shell="powershell",
+        runs_in="powershell",
         steps=(fixes.hold(last),),
         test=_driver_test(case),
         fails=f"an update went past R{last}: install R{last} again from the vendor's page, and look "

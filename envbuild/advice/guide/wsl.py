@@ -6,6 +6,8 @@ from envbuild.advice.fixes import windows as windows_fixes
 from envbuild.advice.fixes import wsl as fixes
 from envbuild.advice.guide import engine, toolkit, windows
 from envbuild.advice.guide.base import Case, Make, cite, line, state, wsl
+from envbuild.matrix.load import load
+from envbuild.values.finding import Step
 from envbuild.values.guide import Section
 
 
@@ -50,13 +52,19 @@ def no_linux_driver(case: Case) -> Section | None:
         title="No Linux driver is installed, and nothing that depends on one",
         why="cuda, cuda-drivers, nvidia-driver-* and the system's own nvidia-cuda-toolkit bring a "
         "Linux driver, which hides that of Windows: never install them here",
-        steps=fixes.purge(drivers, others),
+        steps=(_keep_out(), *fixes.purge(drivers, others)),
         test=f'test -z "$({fixes.driver_packages(drivers, others)})"',
         fails="some package that stays needs a driver package: the output of apt-get names it",
         state=state(known),
         seen=", ".join(found),
         source=cite("linux-driver-packages", "toolkit"),
     )
+
+
+def _keep_out() -> Step:
+    """The toolkit's repository knows which packages never to take."""
+    row = next(r for r in load().repositories if r.platform == "wsl2")
+    return fixes.keep_out(row.never, wsl("container-toolkit-packages"))
 
 
 def systemd(case: Case) -> Section:
@@ -87,7 +95,7 @@ SECTIONS: tuple[Make, ...] = (
     gpu,
     no_linux_driver,
     systemd,
-    engine.docker,
+    engine.docker_engine,
     engine.container_toolkit,
     engine.container_gpu,
     engine.desktop_gpu,

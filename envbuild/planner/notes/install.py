@@ -20,19 +20,14 @@ def steps(chosen: Chosen, row: Repository, package: str) -> tuple[Step, ...]:
 
 def _packages(chosen: Chosen, row: Repository, package: str) -> tuple[Step, ...]:
     """From the vendor's repository, as root; on WSL no package of a driver can come along."""
-    from envbuild.advice.fixes import repository
+    from envbuild.advice.fixes import repository, wsl
 
-    keep_out = Step(
-        why="the Windows driver is the only driver: no package may bring another into WSL",
-        argv=repository.written(
-            "/etc/apt/preferences.d/no-cuda-driver",
-            f"Package: {' '.join(row.never)}",
-            "Pin: release *",
-            "Pin-Priority: -1",
-        ),
-        check="apt-cache policy cuda-drivers: no candidate",
-    )
-    before = [keep_out] if row.platform == "wsl2" else []
+    before = []
+    if row.platform == "wsl2":
+        from envbuild.matrix.load import load_reference
+
+        lets = next(r for r in load_reference().wsl if r.what == "container-toolkit-packages")
+        before = [wsl.keep_out(row.never, lets)]
     return (
         *repository.apt(row, chosen.target.arch, *before),
         Step(

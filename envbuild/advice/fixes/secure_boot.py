@@ -1,0 +1,26 @@
+"""Steps that let a machine with Secure Boot load a module that was built on it."""
+
+from envbuild.matrix.model import Os
+from envbuild.values.finding import Step
+
+# Where dkms keeps the key that it signs with: Ubuntu has a place of its own.
+_KEYS = {"ubuntu": "/var/lib/shim-signed/mok/MOK.der"}
+_KEY = "/var/lib/dkms/mok.pub"
+
+
+def steps(os: Os | None) -> tuple[Step, ...]:
+    """Enrol the key that dkms signs modules with; the reader confirms it at the next start."""
+    name = (os.id if os is not None else "").rstrip("0123456789.")
+    key = _KEYS.get(name, _KEY)
+    return (
+        Step(
+            why="the key that dkms signs with; it asks for a password, which you need once more",
+            argv=("sudo", "mokutil", "--import", key),
+            check="mokutil --list-new: the key",
+        ),
+        Step(
+            why="the firmware takes a key only from somebody who sits before it",
+            text="restart; in the blue menu choose Enroll MOK, Continue, and type the password",
+            check="mokutil --list-enrolled: the key; modinfo -F signer nvidia: its name",
+        ),
+    )

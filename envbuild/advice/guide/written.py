@@ -1,0 +1,133 @@
+"""A guide as people and shells read it: terminal, Markdown, bash, PowerShell."""
+
+import shlex
+from collections.abc import Callable
+from typing import NamedTuple
+
+from envbuild.advice.guide import spell
+from envbuild.advice.guide.base import ps
+from envbuild.render import templates
+from envbuild.values.finding import Step
+from envbuild.values.guide import Guide, Section
+
+Paint = Callable[[str, str], str]
+_MARKS = {"done": "[x]", "open": "[ ]", "unknown": "[?]"}
+_COLOURS = {"done": "green", "open": "yellow", "unknown": "dim"}
+_TITLES = {
+    "wsl2": "CUDA in WSL 2, from Windows on",
+    "windows": "CUDA containers on Windows, with Docker Desktop",
+    "ubuntu": "CUDA on Ubuntu",
+    "debian": "CUDA on Debian",
+    "rhel": "CUDA on RHEL and what is made from it",
+    "jetson": "CUDA on a Jetson",
+    "rented": "CUDA on a rented GPU",
+}
+_WAYS = {
+    "docker-desktop": "way A, Docker Desktop",
+    "docker": "way B, an engine in the distribution",
+}
+
+
+class Line(NamedTuple):
+    """One step as a template prints it; ``command`` is empty where ``text`` says what to do."""
+
+    why: str
+    command: str
+    text: str
+    check: str
+
+
+class Part(NamedTuple):
+    """One section as a template prints it."""
+
+    number: int
+    section: Section
+    mark: str
+    way: str
+    lines: tuple[Line, ...]
+
+
+def text(guide: Guide, written: str, paint: Paint | None = None) -> str:
+    """The guide in a format: ``terminal``, ``markdown``, ``bash`` or ``powershell``.
+
+    Args:
+        guide: the guide.
+        written: the format.
+        paint: colours a text, None = without colour.
+    """
+    if written == "terminal":
+        return "\n".join(_terminal(guide, paint or (lambda text, _: text))) + "\n"
+    template = {"markdown": "guide.md.j2", "bash": "guide.sh.j2", "powershell": "guide.ps1.j2"}
+    values = {
+        "title": _TITLES[guide.kind],
+        "guide": guide,
+        "parts": tuple(_parts(guide)),
+        "again": shlex.join(("envbuild", *guide.again)),
+        "runs_in": {"bash": "sh"}.get(written, written),
+        "ps": ps,
+        "word": spell.word,
+        "home": _home,
+        "mark": _marker(guide),
+    }
+    return templates.fill(f"setup/{template[written]}", **values).decode()
+
+
+def _parts(guide: Guide) -> list[Part]:
+    return [
+        Part(
+            number,
+            section,
+            _MARKS[section.state],
+            _WAYS.get(section.way, "") if guide.kind == "wsl2" else "",
+            tuple(_line(section, step) for step in section.steps),
+        )
+        for number, section in enumerate(guide.sections, 1)
+    ]
+
+
+def _line(section: Section, step: Step) -> Line:
+    speak = spell.powershell if section.runs_in == "powershell" else spell.bash
+    return Line(step.why, speak(step) if step.argv else "", step.text, step.check)
+
+
+def _home(path: str) -> str:
+    """A path in the home folder, as a POSIX shell reads it."""
+    return f'"$HOME"/{shlex.quote(path)}'
+
+
+def _marker(guide: Guide) -> str:
+    """What ends a text between commands: a word that none of its lines is."""
+    lines = {line for s in guide.sections for file in s.files for line in file.text.splitlines()}
+    marker = "END"
+    while marker in lines:
+        marker += "_"
+    return marker
+
+
+def _terminal(guide: Guide, paint: Paint) -> list[str]:
+    from envbuild.cli.show import clean
+
+    lines = [paint(_TITLES[guide.kind], "bold"), *guide.about, ""]
+    for part in _parts(guide):
+        section = part.section
+        head = f"{part.number}. {section.title}"
+        notes = [n for n in ("only if you need it" if section.optional else "", part.way) if n]
+        note = f"  ({', '.join(notes)})" if notes else ""
+        where = "  PowerShell" if section.runs_in == "powershell" else ""
+        lines.append(
+            f"{paint(part.mark, _COLOURS[section.state])} {paint(head, 'bold')}{note}{paint(where, 'dim')}"
+        )
+        if section.seen:
+            lines.append(f"    seen   {section.seen}")
+        if section.state != "done":
+            lines.append(f"    why    {section.why}")
+            lines += [f"    file   ~/{file.path} (--format markdown or bash holds it)" for file in section.files]
+            for line in part.lines:
+                lines.append(f"    do     {paint('# ' + line.why, 'dim')}")
+                lines += [f"           {one}" for one in (line.command or line.text).splitlines()]
+        lines.append(f"    check  {section.test}")
+        if section.state != "done":
+            lines.append(f"    fails  {section.fails}")
+    return [clean(line) if "\x1b" not in line else line for line in lines]
+
+
