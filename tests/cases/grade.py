@@ -13,7 +13,7 @@ from envbuild.planner import ranges
 
 FILE = Path(__file__).with_name("open.yaml")
 # A line that warns against a thing, or takes it away, does not tell anybody to use it.
-_WARNS = re.compile(
+WARNS = re.compile(
     r"\b(?:not|never|no|avoid|instead|without|remove[sd]?|purge[sd]?|drop(?:s|ped)?|rm)\b|n't\b",
     re.IGNORECASE,
 )
@@ -146,7 +146,7 @@ def _not_told(answer: Answer, items: list[str], *, match: bool = False) -> bool:
     hit: Callable[[str, str], bool] = lambda item, line: (  # noqa: E731
         re.search(item, line) is not None if match else says(line, item)
     )
-    told = [line for line in _told(answer) if not _WARNS.search(line)]
+    told = [line for line in _told(answer) if not WARNS.search(line)]
     return not any(hit(item, line) for item in items for line in told)
 
 
