@@ -87,8 +87,7 @@ def _guide(kind: str, flags: RequestFlags, host: Host | None, engine: str) -> Gu
 
     named = next((one for one in KINDS if one == kind), None)
     if named is None:
-        assert host is not None  # only a kind that is named goes without
-        named = kind_of(host)
+        named = kind_of(host or Host())
     elif host is not None and not matches(named, host):
         show.note(f"this machine is no case for the guide {named}: nothing of it is taken as known")
         host = None
@@ -135,4 +134,6 @@ def _one_of(flag: str, value: str, allowed: tuple[str, ...]) -> None:
 
     near = difflib.get_close_matches(value, allowed, 1)
     what = f"{flag} {value[:40]!r} is not known"
-    raise InputError(what, fix=f"did you mean {near[0]}?" if near else f"one of {', '.join(allowed)}")
+    raise InputError(
+        what, fix=f"did you mean {near[0]}?" if near else f"one of {', '.join(allowed)}"
+    )

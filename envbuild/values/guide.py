@@ -24,7 +24,7 @@ class Section(Value):
     Attributes:
         id: a slug, stable across releases.
         title: what holds once the steps are done.
-        shell: where steps and test run: in the Linux system, or in PowerShell on Windows.
+        runs_in: where steps and test run: in the Linux system, or in PowerShell on Windows.
         test: a command line of that shell that changes no setting; ``sh``: it ends with 0 where
             the goal is reached; ``powershell``: an expression that is then true.
         fails: what it means where the test still fails after the steps.
@@ -38,7 +38,7 @@ class Section(Value):
     id: str
     title: str
     why: str
-    shell: Shell = "sh"
+    runs_in: Shell = "sh"
     steps: tuple[Step, ...] = ()
     files: tuple[GuideFile, ...] = ()
     test: str

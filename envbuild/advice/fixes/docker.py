@@ -26,7 +26,7 @@ def _apt(row: EnginePackages, os: Os) -> Iterator[Step]:
             "2>/dev/null | sed -n 's/^[hi]i *//p'"
         )
         yield Step(
-            why="engines of the system's own archive cannot stand beside it; images and volumes stay",
+            why="engines of the system's archive cannot stand beside it; images and volumes stay",
             argv=("sh", "-c", f"{listed} | xargs -r sudo apt-get remove -y"),
             check=f"{listed}: nothing",
         )

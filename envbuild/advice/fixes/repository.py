@@ -3,6 +3,7 @@
 from envbuild.matrix.model import Repository
 from envbuild.values.finding import Step
 
+_FETCH = "sudo apt-get update && sudo apt-get install -y ca-certificates curl gpg"
 _FOLDERS = {"x86_64": "x86_64", "aarch64": "sbsa"}
 
 
@@ -40,8 +41,12 @@ def signed(
     listed = f"/etc/apt/sources.list.d/{name}.list"
     return (
         Step(
-            why="what fetches and checks a key",
-            argv=("sudo", "apt-get", "install", "-y", "ca-certificates", "curl", "gpg"),
+            why="what fetches and checks a key; most systems have it",
+            argv=(
+                "sh",
+                "-c",
+                f"{{ command -v curl && command -v gpg; }} >/dev/null || {{ {_FETCH}; }}",
+            ),
             check="gpg --version",
         ),
         Step(
@@ -52,7 +57,7 @@ def signed(
         Step(
             why=f"go on only if the file holds {key} and no other key",
             argv=("sh", "-c", f'test "$({_fingerprints(file)})" = {key}'),
-            check="it says nothing; where it fails, do not go on: the file is not what it should be",
+            check="it says nothing; where it fails, do not go on: the file is another",
         ),
         Step(
             why="let apt use the key, for this repository alone",

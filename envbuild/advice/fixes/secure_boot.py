@@ -7,6 +7,14 @@ from envbuild.values.finding import Step
 _KEYS = {"ubuntu": "/var/lib/shim-signed/mok/MOK.der"}
 _KEY = "/var/lib/dkms/mok.pub"
 
+_STATE = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+
+TEST = (
+    f"test \"$(od -An -tu1 {_STATE} 2>/dev/null | awk '{{print $NF}}')\" != 1 "
+    "|| modinfo -F signer nvidia 2>/dev/null | grep -q ."
+)
+"""Ends with 0 where Secure Boot is off, or the module bears a signature."""
+
 
 def steps(os: Os | None) -> tuple[Step, ...]:
     """Enrol the key that dkms signs modules with; the reader confirms it at the next start."""

@@ -7,7 +7,7 @@ from envbuild.values.finding import Step
 def new_windows() -> Step:
     """A Windows that can lend its GPU."""
     return Step(
-        why="older builds cannot lend the GPU to Linux",
+        why="the newest build that this machine can have",
         text="Settings > Windows Update: install all updates, restart Windows",
         check="winver: the build",
     )
@@ -46,7 +46,7 @@ def driver(page: WslNeed, least: str | None, last: int | None) -> Step:
         wanted += f", of branch R{last} and of none after it"
     return Step(
         why="the driver of Windows carries CUDA into WSL; it is the only driver",
-        text=f"from {page.value} install the Windows driver for this card: {wanted}; restart Windows",
+        text=f"from {page.value} install the Windows driver for this card: {wanted}; then restart",
         check="nvidia-smi.exe: the card and this driver",
     )
 
@@ -128,8 +128,8 @@ def counters(row: WslNeed) -> Step:
     """Performance counters for every user."""
     return Step(
         why="counters are guarded by Windows: no setting and no sudo inside Linux opens them",
-        text=f"NVIDIA Control Panel, as administrator: Desktop > Enable Developer Settings, then {row.value}: "
-        "allow access to all users; then wsl.exe --shutdown",
+        text="NVIDIA Control Panel, as administrator: Desktop > Enable Developer Settings, then "
+        f"{row.value}: allow access to all users; then wsl.exe --shutdown",
         check="ncu, further down, writes a report instead of ERR_NVGPUCTRPERM",
     )
 

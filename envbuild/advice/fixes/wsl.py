@@ -16,6 +16,11 @@ def driver_packages(drivers: WslNeed, others: WslNeed) -> str:
     return f"{installed} | sed -n 's/^[hi]i *//p' | {wanted}"
 
 
+def none_left(drivers: WslNeed, others: WslNeed) -> str:
+    """A shell command that ends with 0 where no package of a Linux driver is installed."""
+    return f'test -z "$({driver_packages(drivers, others)})" # no package of a driver is left'
+
+
 def keep_out(never: tuple[str, ...], lets: WslNeed) -> Step:
     """No package may bring a driver from now on, whatever depends on it.
 

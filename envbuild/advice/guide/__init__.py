@@ -33,11 +33,13 @@ def guide(case: Case, about: tuple[str, ...] = (), again: tuple[str, ...] = ()) 
 
 
 def _once(sections: tuple[Section, ...]) -> tuple[Section, ...]:
-    """A file that an earlier section wrote is not written again: readers would look for a reason."""
+    """What an earlier section wrote is not written again: readers would look for a reason."""
     seen: set[tuple[str, ...]] = set()
     found = []
     for section in sections:
-        kept = tuple(s for s in section.steps if s.argv not in seen or "preferences.d" not in str(s))
+        kept = tuple(
+            s for s in section.steps if s.argv not in seen or "preferences.d" not in str(s)
+        )
         seen.update(step.argv for step in section.steps)
         found.append(replace(section, steps=kept))
     return tuple(found)

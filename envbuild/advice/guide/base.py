@@ -50,6 +50,11 @@ class Case(msgspec.Struct, frozen=True):
         return max((d.min for d in self.plan.driver if d.min), key=numbers, default=None)
 
 
+DRIVER_VERSION = (
+    "nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1"
+)
+"""The command that prints the version of the driver that runs."""
+
 Make = Callable[[Case], Section | None]
 """One section of a guide, None where this case has none of it."""
 
@@ -82,6 +87,20 @@ def fits(version: str | None, case: Case) -> bool | None:
     if not enough or beyond is None:
         return enough
     return not at_least(version, str(beyond))
+
+
+def within(case: Case, version: str) -> str:
+    """A shell command that ends with 0 where a version serves the plan and is of no later branch.
+
+    Args:
+        case: its plan names the least driver and the last branch.
+        version: a shell word that gives the version.
+    """
+    test = f"printf '%s\\n' {case.least_driver or '0'} {version} | sort -CV"
+    beyond = next_branch(case.last_branch) if case.last_branch is not None else None
+    if beyond is not None:
+        test += f" && printf '%s\\n' {version} {beyond} | sort -CV"
+    return test
 
 
 def wsl(what: str) -> WslNeed:

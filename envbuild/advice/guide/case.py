@@ -4,9 +4,10 @@ from envbuild.advice.guide.base import Case
 from envbuild.errors import InputError
 from envbuild.matrix.load import load
 from envbuild.matrix.model import Os
-from envbuild.planner.plan import plan
+from envbuild.planner.one import plan_one
 from envbuild.planner.ranges import numbers
 from envbuild.planner.resolve import resolve
+from envbuild.planner.table import table_of
 from envbuild.planner.target import Target
 from envbuild.values.codec import replace
 from envbuild.values.guide import Kind
@@ -117,9 +118,7 @@ def _planned(kind: Kind, request: Request, host: Host | None) -> Plan:
 
 
 def _one(target: Target) -> Plan:
-    made = plan(target, load())
-    assert isinstance(made, Plan)  # nothing was split
-    return made
+    return plan_one(table_of(load()), target)
 
 
 def _native(request: Request, host: Host | None, os: Os | None) -> Plan:
@@ -139,10 +138,9 @@ def _system(kind: Kind, request: Request, host: Host | None, seen: Host | None) 
     rows = {row.id: row for row in load().oses}
     if request.base_os is not None:
         from envbuild.planner import words
-        from envbuild.planner.table import table_of
 
         return rows.get(words.system(request.base_os, table_of(load())))
-    if host is not None and host.platform not in {"windows"}:
+    if host is not None and host.platform != "windows":
         return rows.get(host.os.id or "")
     if kind in {"wsl2", "windows"}:
         return rows["ubuntu24.04"]
@@ -179,7 +177,10 @@ def about(made: Case) -> tuple[str, ...]:
     if host is None:
         lines.append("machine: nothing of it was looked at, so that every state is unknown")
     else:
-        words = (host.os.name or host.os.id or host.platform, host.recorded and f"recorded {host.recorded}")
+        words = (
+            host.os.name or host.os.id or host.platform,
+            host.recorded and f"recorded {host.recorded}",
+        )
         lines.append(f"machine: {', '.join(word for word in words if word)}")
     lines += [f"{f.severity}: {f.says}" for f in own.findings if f.severity in {"warn", "watch"}]
     return tuple(lines)

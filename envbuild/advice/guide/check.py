@@ -45,6 +45,4 @@ def command(section: Section) -> tuple[str, ...] | None:
 
 
 def _result(section: Section, ok: bool | None, says: str) -> Checked:
-    return Checked(
-        id=section.id, title=section.title, ok=ok, optional=section.optional, says=says
-    )
+    return Checked(id=section.id, title=section.title, ok=ok, optional=section.optional, says=says)

@@ -52,7 +52,9 @@ def flags(case: Case) -> tuple[str, ...]:
         return gpu_flags(engine, "cdi")
     version = found.version if found is not None and found.answers else None
     new = at_least(version, _since("docker", "cdi-default"))
-    return gpu_flags(engine, offered[0] if offered and not new else "gpus" if new is False else "cdi")
+    return gpu_flags(
+        engine, offered[0] if offered and not new else "gpus" if new is False else "cdi"
+    )
 
 
 def small_image(case: Case) -> str:
@@ -130,8 +132,10 @@ def container_toolkit(case: Case) -> Section | None:
     tool = host.container_toolkit if host is not None else None
     jetson = case.plan.platform.startswith("jetson")
     cdi = "nvidia-ctk cdi list 2>/dev/null | grep -qx 'nvidia.com/gpu=all'"
-    runtime = "docker info --format '{{range $name, $r := .Runtimes}}{{$name}} {{end}}' | grep -qw nvidia"
-    only = " On WSL there is this one name `all`, none by number." if case.kind == "wsl2" else ""
+    runtime = (
+        "docker info --format '{{range $name, $r := .Runtimes}}{{$name}} {{end}}' | grep -qw nvidia"
+    )
+    only = " On WSL there is this one name 'all', none by number." if case.kind == "wsl2" else ""
     return Section(
         id="container-toolkit",
         title="The container toolkit lends the GPU to the engine",
@@ -143,7 +147,9 @@ def container_toolkit(case: Case) -> Section | None:
         state=state(known),
         seen=f"container toolkit {tool.version or ''}" if tool is not None else "",
         way="docker" if case.kind == "wsl2" else "",
-        source="container_packages/apt sourced" if not _rpm(case) else "container_packages/dnf sourced",
+        source="container_packages/apt sourced"
+        if not _rpm(case)
+        else "container_packages/dnf sourced",
     )
 
 
@@ -157,7 +163,7 @@ def _toolkit_steps(case: Case) -> tuple[Step, ...]:
     host = case.host
     tool = host.container_toolkit if host is not None else None
     here = Containers(
-        engines=(facts(case, engine) or EngineFacts(name=engine), ),
+        engines=(facts(case, engine) or EngineFacts(name=engine),),
         toolkit=tool,
         os=case.os.id if case.os is not None else None,
         platform="jetson" if case.kind == "jetson" else "wsl2" if case.kind == "wsl2" else "linux",
@@ -202,12 +208,12 @@ def container_gpu(case: Case) -> Section | None:
             Step(
                 why="the flags that every container needs from now on",
                 argv=("sh", "-c", f"{run} {look if jetson else 'nvidia-smi -L'}"),
-                check="a line `GPU 0: ...` with the card" if not jetson else "no error",
+                check="a line 'GPU 0: ...' with the card" if not jetson else "no error",
             ),
         ),
         test=f"{run} {look}" if jetson else f"{run} nvidia-smi -L | grep -q '^GPU 0'",
-        fails="`could not select device driver` or `unresolvable CDI devices`: the section above "
-        "failed, or docker was not restarted since. `Failed to initialize NVML`: envbuild doctor",
+        fails="'could not select device driver' or 'unresolvable CDI devices': the section above "
+        "failed, or docker was not restarted since. 'Failed to initialize NVML': envbuild doctor",
         way="docker" if case.kind == "wsl2" else "",
         source="engines/docker/cdi-default sourced",
     )
@@ -218,7 +224,9 @@ def desktop_gpu(case: Case) -> Section | None:
     if case.way not in {"", "docker-desktop"}:
         return None
     run = ("docker.exe", "run", "--rm", "--gpus", "all", small_image(case))
-    quoted = " ".join(word if word.replace(".", "").isalnum() or word[0] == "-" else ps(word) for word in run)
+    quoted = " ".join(
+        word if word.replace(".", "").isalnum() or word[0] == "-" else ps(word) for word in run
+    )
     return Section(
         id="desktop-gpu",
         title="A container of Docker Desktop sees the GPU",
@@ -228,7 +236,7 @@ def desktop_gpu(case: Case) -> Section | None:
             Step(
                 why="the flag that every container needs from now on",
                 argv=(*run, "nvidia-smi", "-L"),
-                check="a line `GPU 0: ...` with the card",
+                check="a line 'GPU 0: ...' with the card",
             ),
         ),
         test=f"[bool]({quoted} nvidia-smi -L | Select-String -Quiet '^GPU 0')",

@@ -3,14 +3,12 @@
 from envbuild.advice.fixes import driver as fixes
 from envbuild.advice.fixes import secure_boot
 from envbuild.advice.guide import engine, toolkit
-from envbuild.advice.guide.base import Case, Make, fits, next_branch, state
+from envbuild.advice.guide.base import DRIVER_VERSION, Case, Make, fits, next_branch, state, within
 from envbuild.matrix.load import load, load_reference
 from envbuild.planner.ranges import numbers
 from envbuild.values.finding import Step
 from envbuild.values.guide import Section
 from envbuild.values.host import Module
-
-_VERSION = "nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1"
 
 
 def branch(case: Case) -> int | None:
@@ -34,31 +32,70 @@ def module(case: Case) -> Module:
 
 
 def driver(case: Case) -> Section | None:
-    """The driver, with the modules that the card takes."""
+    """The driver's files, with the modules that the card takes."""
     number = branch(case)
     if number is None:
         return None
     kind, host = module(case), case.host
-    steps = _without_restart(
-        fixes.steps(load(), load_reference(), case.system, number, kind) if case.os else ()
-    )
+    steps = fixes.steps(load(), load_reference(), case.system, number, kind) if case.os else ()
+    last = ", the last branch for this card: never 'the newest'" if case.last_branch else ""
+    on_disk = [m for m in host.kernel.modules if m.name == "nvidia"] if host is not None else []
     here = host.driver if host is not None else None
-    known = fits(here.version, case) if here is not None else False if _looked(case) else None
-    wrong = here is not None and here.module is not None and _wrong(case, here.module)
-    last = f", the last branch for this card: never `the newest`" if case.last_branch else ""
+    known = fits(here.version, case) if here is not None else None
+    if known is not True and on_disk and on_disk[0].on_disk:
+        known = fits(on_disk[0].on_disk, case)
+    if known is None and _looked(case):
+        known = False
+    flavours = {here.module if here is not None else None, *(m.flavour for m in on_disk)}
+    wrong = _needed(case) is not None and bool(flavours - {None, _needed(case)})
     return Section(
         id="driver",
-        title=f"Driver R{number} with the {kind} kernel modules",
+        title=f"Driver R{number} with the {kind} kernel modules is installed",
         why=f"{case.least_driver or 'any driver'} or newer serves the plan; R{number}{last}. "
         "Maxwell to Volta take the proprietary modules alone, Blackwell the open ones alone",
-        steps=steps or (_by_hand(number, kind),),
-        test=_test(case),
-        fails="nvidia-smi is missing or finds nothing: the machine was not restarted, or the "
-        "module was not loaded: sudo dmesg | grep -i -e nvrm -e nouveau says why",
+        steps=_without_restart(steps) or (_by_hand(number, kind),),
+        test=_on_disk(case),
+        fails="modinfo finds no module: dkms could not build it, sudo dkms status says for which "
+        "kernel; the headers of the running kernel are missing, or gcc is another than its own",
         state=state(False if wrong else known),
         seen=f"driver {here.version or ''}, {here.module or 'unknown'} modules" if here else "",
         source=f"branches/{number} sourced · driver_packages/{_row(case, number, kind)}",
     )
+
+
+def driver_runs(case: Case) -> Section | None:
+    """The driver, loaded: after a restart."""
+    if branch(case) is None:
+        return None
+    host = case.host
+    here = host.driver if host is not None else None
+    wrong = here is not None and here.module is not None and here.module != _needed(case)
+    known = fits(here.version, case) if here is not None else False if _looked(case) else None
+    return Section(
+        id="driver-runs",
+        title="The driver runs and finds the card",
+        why="the new modules are loaded at the next start; nouveau, which holds the card until "
+        "then, gives way to them",
+        steps=(
+            Step(
+                why="nothing that runs is ended without you",
+                text="restart the machine (sudo systemctl reboot), then go on here",
+                check=fixes.loaded(str(branch(case)), module(case)),
+            ),
+        ),
+        test=_running(case),
+        fails="nvidia-smi finds nothing: sudo dmesg | grep -i -e nvrm -e nouveau says why: the "
+        "wrong kind of module, a module that is not signed, or nouveau still holds the card",
+        state=state(False if wrong and _needed(case) else known),
+        seen=f"driver {here.version}" if here is not None and here.version else "",
+        source="branches sourced",
+    )
+
+
+def _needed(case: Case) -> Module | None:
+    """The one kind of kernel modules that the cards take, None where either will do."""
+    needs = {d.module for d in case.plan.driver}
+    return "open" if "open" in needs else "proprietary" if "proprietary" in needs else None
 
 
 def _row(case: Case, number: int, kind: Module) -> str:
@@ -70,19 +107,9 @@ def _looked(case: Case) -> bool:
     return case.host is not None and any(p.name in {"nvml", "gpu", "pci"} for p in case.host.probes)
 
 
-def _wrong(case: Case, flavour: Module) -> bool:
-    needs = {d.module for d in case.plan.driver} - {None, "either"}
-    return bool(needs) and flavour not in needs
-
-
 def _without_restart(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """A restart is the reader's to do: no script may end what runs beside it."""
-    return tuple(
-        Step(why=s.why, text=f"restart the machine: {' '.join(s.argv)}; then go on here", check=s.check)
-        if "reboot" in s.argv
-        else s
-        for s in steps
-    )
+    """A restart is the reader's to do, after Secure Boot: it has a section of its own."""
+    return tuple(step for step in steps if "reboot" not in step.argv)
 
 
 def _by_hand(number: int, kind: Module) -> Step:
@@ -93,19 +120,22 @@ def _by_hand(number: int, kind: Module) -> Step:
     )
 
 
-def _test(case: Case) -> str:
-    """The driver answers, is new enough, and of no branch after the last."""
-    least, last = case.least_driver or "0", case.last_branch
-    test = f'printf \'%s\\n\' {least} "$({_VERSION})" | sort -CV'
-    if last is not None:
-        beyond = next_branch(last)
-        if beyond is not None:
-            test += f' && test "$({_VERSION} | cut -d. -f1)" -lt {beyond}'
-    flavours = {d.module for d in case.plan.driver} - {None, "either"}
-    if len(flavours) == 1:
-        word = "" if flavours == {"open"} else "! "
-        test += f" && {word}grep -q 'Open Kernel Module' /proc/driver/nvidia/version"
-    return test
+def _on_disk(case: Case) -> str:
+    test = within(case, '"$(modinfo -F version nvidia 2>/dev/null)"')
+    needed = _needed(case)
+    if needed is None:
+        return test
+    words = {"open": "grep -q MIT", "proprietary": "grep -qx NVIDIA"}
+    return f"{test} && modinfo -F license nvidia | {words[needed]}"
+
+
+def _running(case: Case) -> str:
+    test = within(case, f'"$({DRIVER_VERSION})"')
+    needed = _needed(case)
+    if needed is None:
+        return test
+    marks = {"open": "", "proprietary": "! "}
+    return f"{test} && {marks[needed]}grep -q 'Open Kernel Module' /proc/driver/nvidia/version"
 
 
 def signed_module(case: Case) -> Section | None:
@@ -117,17 +147,16 @@ def signed_module(case: Case) -> Section | None:
     loaded = [m for m in host.kernel.modules if m.name == "nvidia" and m.loaded] if host else []
     return Section(
         id="secure-boot",
-        title="Secure Boot accepts the module, or is off",
+        title="Secure Boot is off, or takes the module",
         why="with Secure Boot the kernel loads signed modules alone; a module that dkms builds is "
         "signed with a key of this machine, which the firmware must first be told of",
         steps=secure_boot.steps(case.os),
-        test="{ mokutil --sb-state 2>/dev/null || echo disabled; } | grep -q disabled || modinfo "
-        "-F signer nvidia 2>/dev/null | grep -q . && test -d /sys/module/nvidia",
-        fails="`Key was rejected by service`: the key was not enrolled in the blue menu at the "
+        test=secure_boot.TEST,
+        fails="'Key was rejected by service': the key was not enrolled in the blue menu at the "
         "restart: import it again. No other driver, toolkit or container changes that",
         state=state(True if loaded and on is not None else None),
         seen="Secure Boot is on" if on else "",
-        source="errors/secure-boot sourced",
+        source="driver_packages sourced",
     )
 
 
@@ -144,7 +173,7 @@ def hold(case: Case) -> Section | None:
     return Section(
         id="hold-driver",
         title=f"The driver stays at R{last}: pinned, and the pin holds",
-        why=f"newer branches do not drive this card: one upgrade without the pin and it is gone",
+        why="newer branches do not drive this card: one upgrade without the pin and it is gone",
         steps=steps or (_by_name(last),),
         test=_held(case, last, kind),
         fails=f"a newer branch than R{last} is a candidate: the pin was not installed, or another "
@@ -171,15 +200,19 @@ def _held(case: Case, last: int, kind: Module) -> str:
     packages = names.format(branch=last).split()[:1] or ["nvidia-driver"]
     number = "sed 's/^[0-9]*://; s/[^0-9].*//'"
     if case.os is not None and case.os.family == "rpm":
-        newest = "dnf -q list --available 'nvidia-driver*' 2>/dev/null | awk '$2 ~ /^[0-9]/ {print $2}'"
-        return f'test -z "$({newest} | {number} | awk \'$1 >= {beyond}\')"'
-    newest = f"apt-cache policy {' '.join(packages)} cuda-drivers nvidia-open | sed -n 's/^  Candidate: //p'"
-    return f'test -z "$({newest} | grep -v none | {number} | awk \'$1 >= {beyond}\')"'
+        newest = (
+            "dnf -q list --available 'nvidia-driver*' 2>/dev/null | awk '$2 ~ /^[0-9]/ {print $2}'"
+        )
+        return f"test -z \"$({newest} | {number} | awk '$1 >= {beyond}')\""
+    names = " ".join([*packages, "cuda-drivers", "nvidia-open"])
+    newest = f"apt-cache policy {names} | sed -n 's/^  Candidate: //p'"
+    return f"test -z \"$({newest} | grep -v none | {number} | awk '$1 >= {beyond}')\""
 
 
 SECTIONS: tuple[Make, ...] = (
     driver,
     signed_module,
+    driver_runs,
     engine.docker_engine,
     engine.container_toolkit,
     engine.container_gpu,

@@ -1,7 +1,7 @@
 """A rented GPU, which is a container itself: no driver to change, no engine, often no root."""
 
 from envbuild.advice.guide import toolkit
-from envbuild.advice.guide.base import Case, Make, fits, state
+from envbuild.advice.guide.base import DRIVER_VERSION, Case, Make, fits, state, within
 from envbuild.values.finding import Step
 from envbuild.values.guide import Section
 
@@ -9,7 +9,7 @@ from envbuild.values.guide import Section
 def driver(case: Case) -> Section:
     """The driver that the provider has: a fact."""
     least = case.least_driver
-    here = case.host.driver.version if case.host is not None and case.host.driver else None
+    here = _driver(case)
     return Section(
         id="driver",
         title=f"The provider's driver serves the plan: {least or 'any'} or newer",
@@ -27,8 +27,7 @@ def driver(case: Case) -> Section:
                 check="envbuild plan: ok",
             ),
         ),
-        test="printf '%s\\n' " + (least or "0") + ' "$(nvidia-smi --query-gpu=driver_version '
-        '--format=csv,noheader 2>/dev/null | head -n 1)" | sort -CV',
+        test=within(case, f'"$({DRIVER_VERSION})"'),
         fails="no nvidia-smi, or no device: the provider gave this container no GPU: ask there",
         state=state(fits(here, case)),
         seen=f"driver {here}" if here else "",
@@ -44,7 +43,7 @@ def local(case: Case) -> Section:
         id="local",
         title="A toolkit in a folder of your own, and a kernel of it ran right",
         why="without docker and without root: the local engine takes a toolkit that is here, else "
-        "fetches one by hash into a private folder, and the suite `smoke` checks every CUDA call",
+        "fetches one by hash into a private folder, and the suite 'smoke' checks every CUDA call",
         steps=(
             Step(
                 why="plan, lock, build and certify; it goes on where it stopped",
@@ -82,4 +81,33 @@ def counters(case: Case) -> Section:
     )
 
 
-SECTIONS: tuple[Make, ...] = (driver, local, toolkit.torch, counters)
+def hold(case: Case) -> Section | None:
+    """A card whose drivers have ended: the provider must not go on."""
+    last = case.last_branch
+    if last is None:
+        return None
+    return Section(
+        id="hold-driver",
+        title=f"The provider's driver is of R{last} or older",
+        why=f"newer branches than R{last} do not drive this card, and the pin is the provider's to "
+        "set: look each time you rent",
+        steps=(
+            Step(
+                why="the driver changes with the machine that you are given",
+                text=f"rent machines whose driver is R{last} or older, and say so when you ask",
+                check=f"nvidia-smi: a driver of R{last} or older",
+            ),
+        ),
+        test=within(case, f'"$({DRIVER_VERSION})"'),
+        fails=f"the machine has a driver after R{last}: the card cannot be used there",
+        state=state(fits(_driver(case), case)),
+        source=f"branches/{last} sourced",
+    )
+
+
+def _driver(case: Case) -> str | None:
+    here = case.host.driver if case.host is not None else None
+    return here.version if here is not None else None
+
+
+SECTIONS: tuple[Make, ...] = (driver, local, toolkit.torch, counters, hold)

@@ -8,6 +8,7 @@ from envbuild.advice.guide.base import Case, line, state
 from envbuild.data import folder
 from envbuild.matrix.load import load, load_reference
 from envbuild.planner.ranges import minor
+from envbuild.values.codec import replace
 from envbuild.values.finding import Step
 from envbuild.values.guide import GuideFile, Section
 from envbuild.values.plan import Plan
@@ -25,7 +26,9 @@ def _nvcc(plan: Plan) -> str | None:
     """Where nvcc lies once the plan's own steps are done; None in a private folder."""
     if plan.toolkit_source == "apt" and plan.layout.archive is not None:
         return f"/usr/local/cuda-{minor(plan.cuda or '')}/bin/nvcc"
-    return {"distro": "/usr/bin/nvcc", "apt": "/usr/local/cuda/bin/nvcc"}.get(plan.toolkit_source or "")
+    return {"distro": "/usr/bin/nvcc", "apt": "/usr/local/cuda/bin/nvcc"}.get(
+        plan.toolkit_source or ""
+    )
 
 
 def toolkit(case: Case) -> Section | None:
@@ -89,12 +92,12 @@ def compiler(case: Case) -> Section | None:
     found = [t.name for t in (host.compilers if host is not None else ())]
     return Section(
         id="host-compiler",
-        title=f"g++ {major} beside the system's own: CUDA {plan.cuda} takes gcc up to {plan.host_compiler.max}",
-        why=f"the system's gcc {case.os.gcc} is too new for it; nvcc is told which one to use by "
-        f"-ccbin or NVCC_CCBIN=g++-{major}",
+        title=f"g++ {major} is there, beside the system's own",
+        why=f"CUDA {plan.cuda} takes gcc up to {plan.host_compiler.max} and the system's is "
+        f"{case.os.gcc}; nvcc is told which one to use by -ccbin or NVCC_CCBIN=g++-{major}",
         steps=compilers.steps(case.os, major),
         test=f"g++-{major} --version >/dev/null 2>&1",
-        fails="the system's archive is not on, or has another compiler: build in a container instead",
+        fails="the system's archive is not on, or has no such compiler: build in a container",
         state=state(f"g++-{major}" in found if found else None),
         optional=case.plan.where != "host",
         source=f"toolkits/{minor(plan.cuda or '')} measured",
@@ -121,7 +124,7 @@ def torch(case: Case) -> Section | None:
     return Section(
         id="torch",
         title=f"torch {choice.version} ({choice.index}) adds on the GPU",
-        why="its wheels bring their own CUDA libraries: neither a toolkit nor nvcc is needed for it",
+        why="its wheels bring CUDA libraries of their own: neither a toolkit nor nvcc is needed",
         steps=(
             Step(
                 why="an environment of its own",
@@ -129,7 +132,7 @@ def torch(case: Case) -> Section | None:
                 check=f"{python} --version",
             ),
             Step(
-                why="from this index and no other: another build of the same version has other code",
+                why="from this index: another build of the same version has other code",
                 argv=("sh", "-c", f"{python} {install}"),
                 check=f"{python} -c 'import torch; print(torch.__version__, torch.version.cuda)'",
             ),
@@ -149,20 +152,40 @@ def _flags(plan: Plan) -> str:
 
 
 def smoke(case: Case) -> Section | None:
-    """A small program that checks every call: on the machine itself, or in the planned image."""
-    text = (folder("templates") / "setup" / "smoke.cu").read_text(encoding="utf-8")
-    plan, image = native(case), case.plan.image.ref
+    """A small program that checks every call: in the planned image, or on the machine itself."""
+    if _in_image(case):
+        return (
+            None if case.way == "docker-desktop" else _contained(case, engine.flags(case), "docker")
+        )
+    plan = native(case)
     nvcc = _nvcc(plan) if plan is not None else None
-    if _in_image(case) and image is not None:
-        run = engine.flags(case) if case.way != "docker-desktop" else ("--gpus", "all")
-        step = proof.in_container(run, image, _flags(case.plan))
-        test = proof.container_line(run, image, "./smoke")
-    elif plan is not None and nvcc is not None:
-        major = _second(case, plan)
-        step = proof.compiled(nvcc, _flags(plan), f"g++-{major}" if major else None)
-        test = proof.PROGRAM
-    else:
+    if plan is None or nvcc is None:
         return certified(case)
+    return _smoke(case, _compiled(case, plan, nvcc), proof.PROGRAM)
+
+
+def desktop_smoke(case: Case) -> Section | None:
+    """The same through Docker Desktop."""
+    if not _in_image(case) or case.way not in {"", "docker-desktop"}:
+        return None
+    section = _contained(case, ("--gpus", "all"), "docker-desktop")
+    return replace(section, id="desktop-smoke")
+
+
+def _contained(case: Case, run: tuple[str, ...], way: str) -> Section:
+    image = case.plan.image.ref or ""
+    step = proof.in_container(run, image, _flags(case.plan))
+    section = _smoke(case, step, proof.container_line(run, image, "./smoke"))
+    return replace(section, way=way if case.kind == "wsl2" else "")
+
+
+def _compiled(case: Case, plan: Plan, nvcc: str) -> Step:
+    major = _second(case, plan)
+    return proof.compiled(nvcc, _flags(plan), f"g++-{major}" if major else None)
+
+
+def _smoke(case: Case, step: Step, run: str) -> Section:
+    text = (folder("templates") / "setup" / "smoke.cu").read_text(encoding="utf-8")
     return Section(
         id="smoke",
         title="A program runs on the GPU, every call and every sum checked",
@@ -170,20 +193,20 @@ def smoke(case: Case) -> Section | None:
         "the driver's CUDA and the toolkit's",
         steps=(step,),
         files=(GuideFile(path=f"{proof.FOLDER}/smoke.cu", text=text),),
-        test=f"{test} | grep '^ok '",
-        fails="(35): the driver is older than the toolkit. (209) no kernel image: compiled for "
-        "another card. (804): the image's own libcuda is in the way. (100): no device came in",
+        test=f"{run} | grep '^ok '",
+        fails="error 35: the driver is older than the toolkit. 209, no kernel image: compiled for "
+        "another card. 804: the image's own libcuda is in the way. 100: no device came in",
         source=f"toolkits/{minor(case.plan.cuda or '0.0')} measured",
     )
 
 
 def certified(case: Case) -> Section:
-    """envbuild's own way from the plan to a kernel that ran."""
+    """From the plan to a kernel that ran, by envbuild itself."""
     argv = ("envbuild", "up", *(("--cc", ",".join(case.plan.cc)) if case.plan.cc else ()))
     return Section(
         id="smoke",
         title="The planned image is built, and a kernel of it ran right",
-        why="the suite `smoke` checks every CUDA call, with controls that must fail",
+        why="the suite 'smoke' checks every CUDA call, with controls that must fail",
         steps=(
             Step(
                 why="plan, lock, build and certify; it goes on where it stopped",
@@ -233,8 +256,7 @@ def _recompiled(case: Case) -> tuple[Step, ...]:
     nvcc = _nvcc(plan) if plan is not None else None
     if plan is None or nvcc is None or not _in_image(case):
         return ()
-    major = _second(case, plan)
-    return (proof.compiled(nvcc, _flags(plan), f"g++-{major}" if major else None),)
+    return (_compiled(case, plan, nvcc),)
 
 
 def _in_image(case: Case) -> bool:
@@ -248,7 +270,11 @@ def counters(case: Case) -> Section | None:
     path = _tool(case, "ncu")
     if path is None:
         return None
-    where = "Windows guards the counters: see above" if case.kind == "wsl2" else "the driver guards them"
+    where = (
+        "Windows guards the counters: see above"
+        if case.kind == "wsl2"
+        else "the driver guards them"
+    )
     return Section(
         id="ncu",
         title="Nsight Compute reads the kernel's counters",

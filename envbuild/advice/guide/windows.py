@@ -15,6 +15,7 @@ from envbuild.advice.guide.base import (
     version_of,
     wsl,
 )
+from envbuild.matrix.load import load_reference
 from envbuild.values.guide import Section
 from envbuild.values.host import Windows
 
@@ -51,7 +52,7 @@ def system(case: Case) -> Section:
         why="older builds cannot lend the GPU to Linux",
         runs_in="powershell",
         steps=(fixes.new_windows(),),
-        test=f"[Environment]::OSVersion.Version.Build -ge {version_of(row.least or '0').split('.')[0]}",
+        test=f"[Environment]::OSVersion.Version.Build -ge {int(row.least or 0)}",
         fails="Windows Update is off or held back: nothing below works before it is done",
         state=state(at_least(build, row.least) if build else True if inside and not text else None),
         seen=f"build {build}" if build else "WSL 2 runs here" if inside else "",
@@ -130,7 +131,7 @@ def subsystem(case: Case) -> Section:
         steps=fixes.wsl(),
         test=f"{_wsl_version(0)} -ge [version]{ps(version_of(least or '1'))} "
         f"-and {_wsl_version(1)} -ge [version]{ps(version_of(kernel))}",
-        fails="`wsl.exe --version` is unknown: this WSL is a part of Windows and old, and "
+        fails="'wsl.exe --version' is unknown: this WSL is a part of Windows and old, and "
         "wsl.exe --update replaces it. Virtualisation is off: turn it on in the firmware",
         state=state(at_least(version, least)),
         seen=f"WSL {version}" if version else "",
@@ -140,8 +141,7 @@ def subsystem(case: Case) -> Section:
 
 def _wsl_version(line: int) -> str:
     """The number in a line of `wsl.exe --version`, whatever language its words are in."""
-    pick = f"Select-Object -Skip {line} -First 1"
-    return f"[version](([string](wsl.exe --version | {pick})) -replace '^[^0-9]*([0-9.]+).*$','$1')"
+    return f"[version]((wsl.exe --version)[{line}] -replace '^[^0-9]*([0-9.]+).*$','$1')"
 
 
 def distribution(case: Case) -> Section:
@@ -163,22 +163,19 @@ def distribution(case: Case) -> Section:
         fails="it is listed with 1 under VERSION: wsl.exe --set-version turns it into 2. It is not "
         "listed: wsl.exe --list --online shows the names that can be installed",
         state=state(known),
-        seen=f"{name} is of generation {generation or (1 if old else 2)}" if known is not None else "",
-        source=cite(f"distribution-{case.os.id}") if _named(case) else cite("wsl-2-x64"),
+        seen=f"{name} is of generation {generation or (1 if old else 2)}"
+        if known is not None
+        else "",
+        source=cite("wsl-2-x64"),
     )
-
-
-def _named(case: Case) -> str | None:
-    rows = {f"distribution-{case.os.id}" if case.os else ""}
-    from envbuild.matrix.load import load_reference
-
-    return next((row.value for row in load_reference().wsl if row.what in rows), None)
 
 
 def distribution_name(case: Case) -> str:
     """The distribution that is there, else the one to install."""
     here = case.host.wsl.distro if case.host is not None and case.host.wsl is not None else None
-    return here or _named(case) or wsl("distribution-ubuntu24.04").value
+    named = f"distribution-{case.os.id if case.os is not None else ''}"
+    rows = {row.what: row.value for row in load_reference().wsl}
+    return here or rows.get(named) or wsl("distribution-ubuntu24.04").value
 
 
 def wslconfig(case: Case) -> Section:
@@ -193,7 +190,8 @@ def wslconfig(case: Case) -> Section:
         why=f"{row.says}. {wsl('wslconfig').says}",
         runs_in="powershell",
         steps=(fixes.own_kernel(), fixes.memory(wsl("wslconfig"))),
-        test=f"-not (Test-Path {file}) -or -not (Select-String -Quiet '^\\s*{row.value}\\s*=' {file})",
+        test=f"-not (Test-Path {file}) "
+        f"-or -not (Select-String -Quiet '^\\s*{row.value}\\s*=' {file})",
         fails="a kernel that you build yourself needs dxgkrnl, or there is no GPU in WSL",
         state=state(own.values.get("wsl2.kernel") is None if own is not None else None),
         seen=f"{own.path}: {', '.join(f'{k} = {v}' for k, v in own.values)}" if own else "",
@@ -208,7 +206,8 @@ def counters(case: Case) -> Section:
     return Section(
         id="counters",
         title="GPU performance counters are open (for ncu)",
-        why=f"Windows guards them: no setting and no sudo inside Linux opens them; {wsl('periodic-sampling').says}",
+        why="Windows guards them: no setting and no sudo inside Linux opens them; "
+        f"{wsl('periodic-sampling').says}",
         runs_in="powershell",
         steps=(fixes.counters(row),),
         test=_registry(key.value, "RmProfilingAdminOnly", 0),
@@ -255,8 +254,7 @@ def hold(case: Case) -> Section | None:
         runs_in="powershell",
         steps=(fixes.hold(last),),
         test=_driver_test(case),
-        fails=f"an update went past R{last}: install R{last} again from the vendor's page, and look "
-        "where it came from",
+        fails=f"an update went past R{last}: install R{last} again from the vendor's page",
         state=state(known),
         seen=f"driver {driver_version(case)}" if known is not None else "",
         source=f"branches/{last} sourced",

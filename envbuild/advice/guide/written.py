@@ -7,6 +7,7 @@ from typing import NamedTuple
 from envbuild.advice.guide import spell
 from envbuild.advice.guide.base import ps
 from envbuild.render import templates
+from envbuild.values.codec import replace
 from envbuild.values.finding import Step
 from envbuild.values.guide import Guide, Section
 
@@ -22,6 +23,7 @@ _TITLES = {
     "jetson": "CUDA on a Jetson",
     "rented": "CUDA on a rented GPU",
 }
+_PROGRAMS = frozenset(("nvcc", "modinfo", "torch"))
 _WAYS = {
     "docker-desktop": "way A, Docker Desktop",
     "docker": "way B, an engine in the distribution",
@@ -38,12 +40,18 @@ class Line(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One section as a template prints it."""
+    """One section as a template prints it.
+
+    Attributes:
+        way: which of several ways it belongs to, in words; empty = all of them.
+        asked: the argument without which a script leaves it out; empty = it is always done.
+    """
 
     number: int
     section: Section
     mark: str
     way: str
+    asked: str
     lines: tuple[Line, ...]
 
 
@@ -58,36 +66,67 @@ def text(guide: Guide, written: str, paint: Paint | None = None) -> str:
     if written == "terminal":
         return "\n".join(_terminal(guide, paint or (lambda text, _: text))) + "\n"
     template = {"markdown": "guide.md.j2", "bash": "guide.sh.j2", "powershell": "guide.ps1.j2"}
+    parts = tuple(_parts(guide))
+    runs_in = {"bash": "sh"}.get(written, written)
     values = {
         "title": _TITLES[guide.kind],
         "guide": guide,
-        "parts": tuple(_parts(guide)),
+        "parts": parts,
+        "arguments": _arguments(parts, runs_in),
         "again": shlex.join(("envbuild", *guide.again)),
-        "runs_in": {"bash": "sh"}.get(written, written),
         "ps": ps,
         "word": spell.word,
         "home": _home,
         "mark": _marker(guide),
+        "grouped": _grouped,
     }
     return templates.fill(f"setup/{template[written]}", **values).decode()
 
 
 def _parts(guide: Guide) -> list[Part]:
+    ways = {section.way for section in guide.sections} - {""}
+    several = len(ways) > 1
     return [
         Part(
             number,
-            section,
+            _spoken(section),
             _MARKS[section.state],
-            _WAYS.get(section.way, "") if guide.kind == "wsl2" else "",
+            _WAYS.get(section.way, "") if several else "",
+            section.id if section.optional else section.way if several else "",
             tuple(_line(section, step) for step in section.steps),
         )
         for number, section in enumerate(guide.sections, 1)
     ]
 
 
+def _arguments(parts: tuple[Part, ...], runs_in: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What a script takes, and the titles of the sections that each of them adds."""
+    found: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        if part.asked and part.section.runs_in == runs_in:
+            found[part.asked] = (*found.get(part.asked, ()), part.section.title)
+    return tuple(found.items())
+
+
+def _spoken(section: Section) -> Section:
+    """Its sentences with a capital, where they do not begin with the name of a program."""
+    return replace(section, why=_sentence(section.why), fails=_sentence(section.fails))
+
+
+def _sentence(text: str) -> str:
+    first = text.split(" ", 1)[0]
+    spoken = first.isalpha() and first.islower() and first not in _PROGRAMS
+    return text[:1].upper() + text[1:] if spoken else text
+
+
 def _line(section: Section, step: Step) -> Line:
     speak = spell.powershell if section.runs_in == "powershell" else spell.bash
     return Line(step.why, speak(step) if step.argv else "", step.text, step.check)
+
+
+def _grouped(command: str) -> str:
+    """A command that `|| return` can follow: several of them in a shell of their own."""
+    return f"( {command} )" if "&&" in command or "||" in command else command
 
 
 def _home(path: str) -> str:
@@ -114,14 +153,16 @@ def _terminal(guide: Guide, paint: Paint) -> list[str]:
         notes = [n for n in ("only if you need it" if section.optional else "", part.way) if n]
         note = f"  ({', '.join(notes)})" if notes else ""
         where = "  PowerShell" if section.runs_in == "powershell" else ""
-        lines.append(
-            f"{paint(part.mark, _COLOURS[section.state])} {paint(head, 'bold')}{note}{paint(where, 'dim')}"
-        )
+        mark = paint(part.mark, _COLOURS[section.state])
+        lines.append(f"{mark} {paint(head, 'bold')}{note}{paint(where, 'dim')}")
         if section.seen:
             lines.append(f"    seen   {section.seen}")
         if section.state != "done":
             lines.append(f"    why    {section.why}")
-            lines += [f"    file   ~/{file.path} (--format markdown or bash holds it)" for file in section.files]
+            lines += [
+                f"    file   ~/{file.path} (--format markdown or bash holds it)"
+                for file in section.files
+            ]
             for line in part.lines:
                 lines.append(f"    do     {paint('# ' + line.why, 'dim')}")
                 lines += [f"           {one}" for one in (line.command or line.text).splitlines()]
@@ -129,5 +170,3 @@ def _terminal(guide: Guide, paint: Paint) -> list[str]:
         if section.state != "done":
             lines.append(f"    fails  {section.fails}")
     return [clean(line) if "\x1b" not in line else line for line in lines]
-
-

@@ -22,13 +22,15 @@ def gpu(case: Case) -> Section:
         why=f"{wsl('libcuda').says}; a shell of root may not have {folder} on its PATH, so the "
         "check names the whole path",
         steps=(
-            windows_fixes.restart_wsl("WSL finds a new driver when it starts; open it with the "
-            "same rights each time: as administrator and as user at once, only one gets the GPU"),
+            windows_fixes.restart_wsl(
+                "WSL finds a new driver when it starts; open it with the "
+                "same rights each time: as administrator and as user at once, only one gets the GPU"
+            ),
         ),
         test=f"{line(f'{folder}/nvidia-smi', '-L')} | grep -q '^GPU 0'",
-        fails="the file is missing: WSL is old (wsl.exe --update) or of generation 1. `GPU access "
-        "blocked by the operating system`: the Windows driver is old, or the card is in TCC mode. "
-        "`libcuda.so.1 is not a symbolic link` from ldconfig is harmless: change nothing there",
+        fails="the file is missing: WSL is old (wsl.exe --update) or of generation 1. 'GPU access "
+        "blocked by the operating system': the Windows driver is old, or the card is in TCC mode. "
+        "'libcuda.so.1 is not a symbolic link' from ldconfig is harmless: change nothing there",
         state=state((bool(seen) or None) if inside else None),
         seen=", ".join(gpu.name or "a GPU" for gpu in seen),
         source=cite("libcuda", "two-users"),
@@ -53,7 +55,7 @@ def no_linux_driver(case: Case) -> Section | None:
         why="cuda, cuda-drivers, nvidia-driver-* and the system's own nvidia-cuda-toolkit bring a "
         "Linux driver, which hides that of Windows: never install them here",
         steps=(_keep_out(), *fixes.purge(drivers, others)),
-        test=f'test -z "$({fixes.driver_packages(drivers, others)})"',
+        test=fixes.none_left(drivers, others),
         fails="some package that stays needs a driver package: the output of apt-get names it",
         state=state(known),
         seen=", ".join(found),
@@ -103,6 +105,7 @@ SECTIONS: tuple[Make, ...] = (
     toolkit.compiler,
     toolkit.torch,
     toolkit.smoke,
+    toolkit.desktop_smoke,
     toolkit.timeline,
     toolkit.counters,
     windows.hold,
