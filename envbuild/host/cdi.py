@@ -1,10 +1,12 @@
 """CDI specification files: which devices a container may be given by name."""
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from envbuild.host.look import Found, Look, clean
+from envbuild.values.codec import Pairs, replace
 from envbuild.values.host import CdiSpec, Probe
 
 FOLDERS = ("/etc/cdi", "/var/run/cdi")
@@ -29,12 +31,16 @@ def read(look: Look, folders: Iterable[str]) -> Found[tuple[CdiSpec, ...]]:
             if isinstance(spec, str):
                 failed.append(Probe(name="cdi", ok=False, says=f"{path}: {spec}"))
             else:
-                specs.append(spec)
+                gone = tuple(name for name in spec.missing if not look.exists(name))
+                specs.append(replace(spec, missing=gone[:_MOST]))
     return tuple(specs), tuple(failed)
 
 
 def parse(path: str, data: bytes) -> CdiSpec | str:
-    """One specification; or in words why it is none. Devices are named ``nvidia.com/gpu=all``."""
+    """One specification; or in words why it is none. Devices are named ``nvidia.com/gpu=all``.
+
+    Its ``missing`` are all the files that it takes from the host: none of them is looked at here.
+    """
     if not data:
         return "empty, or not readable"
     if len(data) > _SIZE:
@@ -51,7 +57,40 @@ def parse(path: str, data: bytes) -> CdiSpec | str:
     ]
     version = content.get("cdiVersion")
     text = clean(version)[:20] if isinstance(version, str) else None
-    return CdiSpec(path=path, version=text, devices=tuple(names))
+    nodes = tuple(_edits(content, "deviceNodes"))
+    files = [_name(mount.get("hostPath")) for mount in _edits(content, "mounts")]
+    files += [_name(node.get("hostPath", node.get("path"))) for node in nodes]
+    drivers = (re.search(r"/lib(?:cuda|nvidia-ml)\.so\.(\d{3,4}[.\d]{1,12})$", f) for f in files)
+    majors = {_name(node.get("path")): str(node["major"]) for node in nodes if _is_major(node)}
+    return CdiSpec(
+        path=path,
+        version=text,
+        devices=tuple(names),
+        driver=next((match[1] for match in drivers if match), None),
+        majors=Pairs(tuple(sorted(majors.items())[:_MOST])),
+        missing=tuple(dict.fromkeys(name for name in files if name.startswith("/"))),
+    )
+
+
+def _edits(content: Mapping[str, Any], kind: str) -> Iterator[Mapping[str, Any]]:
+    """Entries of one kind among the edits for every container and those of each device."""
+    devices = content.get("devices")
+    owners = [content, *(devices if isinstance(devices, list) else [])[:_MOST]]
+    for owner in owners:
+        edits = owner.get("containerEdits") if isinstance(owner, dict) else None
+        entries = edits.get(kind) if isinstance(edits, dict) else None
+        for entry in (entries if isinstance(entries, list) else [])[:_MOST]:
+            if isinstance(entry, dict):
+                yield entry
+
+
+def _name(value: object) -> str:
+    return clean(value)[:300] if isinstance(value, str) else ""
+
+
+def _is_major(node: Mapping[str, Any]) -> bool:
+    number = node.get("major")
+    return isinstance(number, int) and not isinstance(number, bool) and 0 < number < 1 << 20
 
 
 def _load(path: str, data: bytes) -> Any:  # noqa: ANN401

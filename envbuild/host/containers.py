@@ -5,7 +5,8 @@ Engines and `detect` share these functions; ``look.here()`` is the machine we ar
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,20 @@ from envbuild.host import cdi, jetson
 from envbuild.host.look import Look, clean, says, version_in
 from envbuild.values.host import CdiSpec, EngineFacts, Tool
 
+_PIDS = ("/run/docker.pid", "/var/run/docker.pid", "/var/snap/docker/common/run/docker.pid")
+_MOST = 512
 _HOOKS = ("nvidia-container-runtime-hook", "nvidia-container-toolkit")
 
 
 def engines(look: Look, specs: tuple[CdiSpec, ...]) -> tuple[EngineFacts, ...]:
-    """Every engine client that is here, answering or not; docker in the order of PATH."""
-    found = [docker(look, cli, specs) for cli in docker_clis(look)]
-    found += [podman(look, cli, specs) for cli in look.find("podman")[:1]]
+    """Every engine client that is here, answering or not; docker in the order of PATH.
+
+    Each has a probe's time for itself: one that hangs costs no other its answer.
+    """
+    found = [docker(look.probing(), cli, specs) for cli in docker_clis(look)]
+    found += [podman(look.probing(), cli, specs) for cli in look.find("podman")[:1]]
     apptainers = look.find("apptainer") or look.find("singularity")
-    found += [apptainer(look, cli) for cli in apptainers[:1]]
+    found += [apptainer(look.probing(), cli) for cli in apptainers[:1]]
     return tuple(found)
 
 
@@ -41,6 +47,8 @@ def docker(look: Look, cli: str, specs: tuple[CdiSpec, ...]) -> EngineFacts:
     if done.timed_out:
         return EngineFacts(name="docker", cli=cli, says=says(done))
     version = info.get("ServerVersion")
+    client = info.get("ClientInfo")
+    context = client.get("Context") if isinstance(client, dict) else None
     answers = isinstance(version, str) and bool(version) and not info.get("ServerErrors")
     return EngineFacts(
         name="docker",
@@ -51,7 +59,58 @@ def docker(look: Look, cli: str, specs: tuple[CdiSpec, ...]) -> EngineFacts:
         access=docker_access(look, info, specs) if answers else (),
         rootless=parse_rootless(info) if answers else None,
         says="" if answers else _why(info) or says(done),
+        context=_word(context),
+        endpoint=endpoint(look.environ.get("DOCKER_HOST", ""), _word(context)),
+        daemon=daemon(look, info) if answers else None,
+        system=_word(info.get("OperatingSystem")),
+        runtimes=tuple(sorted(_keys(info.get("Runtimes")))),
+        default_runtime=_word(info.get("DefaultRuntime")),
+        cgroup_driver=_word(info.get("CgroupDriver")),
+        security=tuple(
+            option.partition(",")[0].removeprefix("name=")
+            for option in _texts(info.get("SecurityOptions"))
+        ),
+        devices=tuple(_devices(info)),
     )
+
+
+def endpoint(docker_host: str, context: str | None) -> str | None:
+    """The socket that the client talks to; of another machine only how it is reached.
+
+    >>> endpoint("ssh://eve@box.example", None)
+    'ssh'
+    """
+    scheme, _, place = docker_host.partition("://")
+    if docker_host:
+        return place if scheme == "unix" else scheme[:20]
+    return "/var/run/docker.sock" if context in {None, "default"} else None
+
+
+def daemon(look: Look, info: Mapping[str, Any]) -> str | None:
+    """Path of the server's program, where its process can be seen from here."""
+    root = str(info.get("DockerRootDir", ""))
+    for file in _PIDS:
+        pid = (look.text(file) or "").strip()
+        line = look.data(f"/proc/{pid}/cmdline", 4096) if re.fullmatch(r"\d{1,9}", pid) else None
+        program = clean((line or b"").partition(b"\0")[0].decode("utf-8", "replace"))
+        if program and (file.startswith("/var/snap") == root.startswith("/var/snap")):
+            return program[:200]
+    return None
+
+
+def _devices(info: Mapping[str, Any]) -> Iterator[str]:
+    found = info.get("DiscoveredDevices")
+    for device in (found if isinstance(found, list) else [])[:_MOST]:
+        if isinstance(device, dict) and isinstance(device.get("ID"), str):
+            yield clean(device["ID"])[:200]
+
+
+def _keys(value: object) -> tuple[str, ...]:
+    return tuple(clean(str(key))[:60] for key in value) if isinstance(value, dict) else ()
+
+
+def _word(value: object) -> str | None:
+    return clean(value)[:100] or None if isinstance(value, str) else None
 
 
 def parse_info(text: str) -> Mapping[str, Any]:
@@ -117,10 +176,9 @@ def docker_access(
 def _has_cdi(
     look: Look, info: Mapping[str, Any], specs: tuple[CdiSpec, ...], *, local: bool
 ) -> bool:
-    found = info.get("DiscoveredDevices")
-    for device in found if isinstance(found, list) else []:
-        if isinstance(device, dict) and str(device.get("ID", "")).startswith("nvidia.com/gpu="):
-            return True
+    found = tuple(_devices(info))
+    if any(device.startswith("nvidia.com/gpu=") for device in found):
+        return True
     if found or not local:
         return False
     # Engines from 25 to 28.1 read their folders but do not list what they found; later ones leave

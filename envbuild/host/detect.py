@@ -3,24 +3,45 @@
 import functools
 import platform
 import re
+import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from envbuild.host import cdi, containers, gpu, jetson, toolchain, wsl
+from envbuild.host import (
+    apt,
+    cdi,
+    configs,
+    containers,
+    devices,
+    gpu,
+    jetson,
+    kernel,
+    libraries,
+    limits,
+    packages,
+    pci,
+    services,
+    toolchain,
+    windows,
+    wsl,
+)
 from envbuild.host import os as system_probe
-from envbuild.host.look import Found, Look, Runner, clean, here, run_limited, run_nothing
-from envbuild.values.codec import Pairs
-from envbuild.values.host import Host, Os, Probe
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
+from envbuild.host.look import Found, Look, Runner, clean, here, run_limited, run_nothing, seconds
+from envbuild.values.codec import Pairs, replace
+from envbuild.values.host import Host, Kernel, Limits, Os, Probe, Windows, Wsl
 
 T = TypeVar("T")
 
-_ENV = re.compile(r"NVIDIA_\w+|CUDA\w+|NVCC_\w+|TORCH_CUDA_ARCH_LIST|LD_LIBRARY_PATH")
+_ENV = re.compile(
+    r"NVIDIA_\w+|CUDA\w+|NVCC_\w+|TORCH_CUDA_ARCH_LIST|LD_LIBRARY_PATH|LD_PRELOAD|LIBRARY_PATH"
+    r"|NCCL_\w+|TRITON_PTXAS_PATH|PYTORCH_CUDA_ALLOC_CONF|PYTORCH_NVML_BASED_CUDA_CHECK|MAX_JOBS"
+    r"|CC|CXX|CONDA_PREFIX|DOCKER_CONTEXT|NUMBAPRO_\w+|NUMBA_CUDA_\w+|CUPY_\w+"
+)
 # NVIDIA_API_KEY and its like change nothing about CUDA and belong to the user alone.
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CRED|AUTH")
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CRED|AUTH|PROXY|URL")
+_BUDGETS = 3  # a probe keeps its time by itself; what is stuck in the kernel is left behind
 
 
 def detect(
@@ -35,7 +56,7 @@ def detect(
     Args:
         root: its file system; commands of another root than ``/`` are not run.
         environ: environment variables, None = ours.
-        runner: runs commands, None = this machine's, within two seconds each.
+        runner: runs commands, None = this machine's; a probe has two seconds for all of its own.
         system: ``Linux`` or ``Windows``, None = this one.
     """
     look = here(environ)
@@ -52,75 +73,131 @@ def this_machine() -> Host:
 
 
 def _host(look: Look) -> Host:
-    from concurrent.futures import ThreadPoolExecutor
+    asked = _Probes(look)
+    board = asked.ask("jetson", jetson.probe)
+    specs = asked.ask_found("cdi", cdi.probe)
+    around = asked.ask("windows", windows.probe)
+    in_wsl = asked.ask("wsl", wsl.probe)
+    cards = asked.ask_found("gpu", lambda look: gpu.probe(look, board()))
+    engines = asked.ask("engines", lambda look: containers.engines(look, specs() or ()))
+    toolkit = asked.ask("container toolkit", containers.container_toolkit)
+    compilers = asked.ask("compilers", toolchain.compilers)
+    toolkits = asked.ask("toolkits", toolchain.probe)
+    release = asked.ask("os", system_probe.probe)
+    inside = asked.ask("container", system_probe.inside)
+    running = asked.ask_found("kernel", kernel.probe)
+    nodes = asked.ask("devices", devices.probe)
+    switches = asked.ask("nvswitches", pci.switches)
+    loaded = asked.ask("libraries", libraries.probe)
+    installed = asked.ask_found("packages", packages.probe)
+    pins = asked.ask("pins", lambda look: (*apt.pins(look), *packages.version_locks(look)))
+    lists = asked.ask("apt", apt.sources)
+    units = asked.ask_found("services", services.probe)
+    sockets = asked.ask("sockets", services.sockets)
+    files = asked.ask("configs", configs.probe)
+    limited = asked.ask("limits", limits.probe)
+    user = asked.ask("user", limits.user)
+    gpus, driver = cards() or ((), None)
+    nvcc, cuda = toolkits() or ((), ())
+    names = installed() or packages.Packages()
+    root, groups = user() or (None, ())
+    linux = _with_version(in_wsl(), around())
+    return Host(
+        gpus=gpus,
+        driver=driver,
+        os=release() or Os(),
+        platform=_platform(look, linux, is_jetson=board() is not None),
+        wsl=linux,
+        jetson=board(),
+        inside_container=inside(),
+        engines=engines() or (),
+        container_toolkit=toolkit(),
+        cdi=specs() or (),
+        toolkits=cuda,
+        compilers=(*(compilers() or ()), *nvcc),
+        python=system_probe.python(look),
+        env=environment(look.environ),
+        kernel=running() or Kernel(),
+        devices=nodes() or (),
+        nvswitches=switches() or 0,
+        libraries=loaded() or (),
+        packages=names.versions,
+        held=names.held,
+        broken=names.broken,
+        pins=pins() or (),
+        apt_sources=lists() or (),
+        services=units() or Pairs(),
+        sockets=sockets() or (),
+        configs=files() or (),
+        root=root,
+        groups=groups,
+        limits=limited() or Limits(),
+        windows=around(),
+        # Fields are read top down: by here every probe has answered.
+        probes=asked.facts(),
+    )
 
-    # Slow probes wait for processes, so threads are enough to let them wait together.
-    with ThreadPoolExecutor(max_workers=6) as pool:
-        asked = _Asked(pool)
-        board = asked.ask("jetson", lambda: jetson.probe(look))()
-        specs = asked.ask_found("cdi", lambda: cdi.probe(look))() or ()
-        gpus_of = asked.ask_found("gpu", lambda: gpu.probe(look, board))
-        engines_of = asked.ask("engines", lambda: containers.engines(look, specs))
-        container_toolkit_of = asked.ask("toolkit", lambda: containers.container_toolkit(look))
-        tools_of = asked.ask("toolchain", lambda: toolchain.probe(look))
-        wsl_of = asked.ask("wsl", lambda: wsl.probe(look))
-        os_of = asked.ask("os", lambda: system_probe.probe(look))
-        inside_of = asked.ask("container", lambda: system_probe.inside(look))
-        gpus, driver = gpus_of() or ((), None)
-        compilers, toolkits = tools_of() or ((), ())
-        in_wsl = wsl_of()
-        return Host(
-            gpus=gpus,
-            driver=driver,
-            os=os_of() or Os(),
-            platform=_platform(look, in_wsl.generation if in_wsl else 0, board is not None),
-            wsl=in_wsl,
-            jetson=board,
-            inside_container=inside_of(),
-            engines=engines_of() or (),
-            container_toolkit=container_toolkit_of(),
-            cdi=specs,
-            toolkits=toolkits,
-            compilers=compilers,
-            python=system_probe.python(look),
-            env=environment(look.environ),
-            # Fields are read top down: by here every probe has answered.
-            probes=tuple(asked.probes),
-        )
 
+class _Probes:
+    """Probes at work side by side, and the facts about themselves."""
 
-class _Asked:
-    """Probes at work side by side; reading an answer waits for it and collects what failed."""
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._until = time.monotonic() + _BUDGETS * seconds(look.environ)
+        self._facts: list[Callable[[], tuple[Probe, ...]]] = []
 
-    def __init__(self, pool: "Executor") -> None:
-        self._pool = pool
-        self.probes: list[Probe] = []
-
-    def ask(self, name: str, probe: Callable[[], T]) -> Callable[[], T | None]:
+    def ask(self, name: str, probe: Callable[[Look], T]) -> Callable[[], T | None]:
         """Start a probe that gives a value only."""
-        return self.ask_found(name, lambda: (probe(), ()))
+        return self.ask_found(name, lambda look: (probe(look), ()))
 
-    def ask_found(self, name: str, probe: Callable[[], Found[T]]) -> Callable[[], T | None]:
-        """Start a probe that gives a value and facts about itself."""
-        future = self._pool.submit(probe)
+    def ask_found(self, name: str, probe: Callable[[Look], Found[T]]) -> Callable[[], T | None]:
+        """Start a probe that gives a value and facts about itself.
 
-        def answer() -> T | None:
+        Returns:
+            The answer, which waits for it; None where the probe failed or does not come back.
+        """
+        found: list[Found[T]] = []
+        failed = ["something that it looks at does not come back"]
+        look = self._look.probing()
+
+        def work() -> None:
             # A probe that fails in a way nobody thought of costs its own fact, never the others.
             try:
-                value, probes = future.result()
+                found.append(probe(look))
             except Exception as e:
-                text = clean(f"{type(e).__name__}: {e}")[:300]
-                self.probes.append(Probe(name=name, ok=False, says=text))
-                return None
-            self.probes += probes
-            return value
+                failed[0] = clean(f"{type(e).__name__}: {e}")[:300]
 
+        # The end of the process takes the thread along, however the kernel holds it.
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+
+        def answer() -> T | None:
+            thread.join(max(0.0, self._until - time.monotonic()))
+            return found[0][0] if found else None
+
+        def facts() -> tuple[Probe, ...]:
+            if not found:
+                return (Probe(name=name, ok=False, says=failed[0]),)
+            late = tuple(Probe(name=name, ok=False, says=says) for says in dict.fromkeys(look.late))
+            return found[0][1] or late or (Probe(name=name, ok=True),)
+
+        self._facts.append(facts)
         return answer
 
+    def facts(self) -> tuple[Probe, ...]:
+        """How each probe went, and which mounts do not answer."""
+        dead = (f"{mount} does not answer" for mount in self._look.mounts.dead)
+        silent = tuple(Probe(name="mount", ok=False, says=says) for says in dead)
+        return (*(probe for facts in self._facts for probe in facts()), *silent)
 
-def _platform(look: Look, generation: int, is_jetson: bool) -> str:
-    if generation:
-        return f"wsl{generation}"
+
+def _with_version(found: Wsl | None, around: Windows | None) -> Wsl | None:
+    return replace(found, version=around.wsl) if found and around else found
+
+
+def _platform(look: Look, found: Wsl | None, *, is_jetson: bool) -> str:
+    if found:
+        return f"wsl{found.generation}"
     return "jetson" if is_jetson else look.system.lower()
 
 
@@ -128,7 +205,7 @@ def environment(environ: Mapping[str, str]) -> Pairs:
     """The variables that change how CUDA behaves or builds, sorted, without anything secret."""
     return Pairs(
         tuple(
-            (name, clean(environ[name])[:2000])
+            (name, re.sub(r"(://)[^/@\s]{1,200}@", r"\1", clean(environ[name])[:2000]))
             for name in sorted(environ)
             if _ENV.fullmatch(name) and not _SECRET.search(name)
         )

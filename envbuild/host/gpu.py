@@ -13,19 +13,21 @@ _NVRM = "/proc/driver/nvidia/version"
 
 def probe(look: Look, board: Jetson | None) -> Found[tuple[tuple[Gpu, ...], Driver | None]]:
     """GPUs and driver, each with its source; what contradicts or is missing is a failed probe."""
-    answer, probes = nvml.probe(look)
+    answer, probes = nvml.probe(look.probing())
     if answer is None or not answer.gpus:
-        other, more = smi.probe(look)
+        other, more = smi.probe(look.probing())
         answer, probes = other or answer, probes + more
-    kernel = parse_nvrm(look.text(_NVRM) or "")
+    kernel = loaded(look)
     if kernel and answer and answer.driver:
         driver: Driver | None = replace(answer.driver, module=kernel.module)
     else:
         driver = answer.driver if answer else kernel
     cards = pci.cards(look)
+    held = {pci.normal(card.bus): card.driver for card in cards}
     own = jetson.gpu(look, board) if board else None
     if answer and answer.gpus:
         gpus = tuple(_normal(gpu) for gpu in answer.gpus)
+        gpus = tuple(replace(gpu, held_by=held.get(gpu.pci_bus or "")) for gpu in gpus)
         if own and len(gpus) == 1:
             gpus = (replace(gpus[0], cc=gpus[0].cc or own.cc),)
         left = _not_driven(gpus, cards)
@@ -47,6 +49,11 @@ def probe(look: Look, board: Jetson | None) -> Found[tuple[tuple[Gpu, ...], Driv
     return (gpus, driver), probes
 
 
+def loaded(look: Look) -> Driver | None:
+    """The loaded kernel module; None where there is none, or it is of another kind (WSL)."""
+    return parse_nvrm(look.text(_NVRM) or "")
+
+
 def parse_nvrm(text: str) -> Driver | None:
     """The loaded kernel module, from ``/proc/driver/nvidia/version``.
 
@@ -63,7 +70,7 @@ def parse_nvrm(text: str) -> Driver | None:
 def _on_bus(card: pci.Card) -> Gpu:
     """A card that only the bus shows; ``pci+nvidia``: the driver holds it but did not answer."""
     source = "pci+nvidia" if card.driver == "nvidia" else "pci"
-    return _normal(Gpu(pci_bus=card.bus, pci_id=card.id, source=source))
+    return _normal(Gpu(pci_bus=card.bus, pci_id=card.id, source=source, held_by=card.driver))
 
 
 def _normal(gpu: Gpu) -> Gpu:

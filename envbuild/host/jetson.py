@@ -5,6 +5,7 @@ import re
 from envbuild.host.look import Look, clean
 from envbuild.values.host import Gpu, Jetson
 
+_CSV = "/etc/nvidia-container-runtime/host-files-for-container.d"
 # The SoC by its name in the device tree. Products of each SoC and their compute capability are on
 # the vendor's CUDA GPU lists; which SoC a product has is what its own device tree says.
 _SOC_CC = {
@@ -22,7 +23,8 @@ def probe(look: Look) -> Jetson | None:
     model = clean((look.data("/proc/device-tree/model") or b"").decode("utf-8", "replace")).strip()
     if l4t is None and soc(look) is None:
         return None
-    return Jetson(l4t=l4t, model=model or None)
+    csv = tuple(name for name in look.names(_CSV) if name.endswith(".csv"))
+    return Jetson(l4t=l4t, model=model or None, csv=csv)
 
 
 def parse_release(text: str) -> str | None:

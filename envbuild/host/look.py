@@ -4,21 +4,24 @@ import contextlib
 import os
 import platform
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TypeVar
 
 from envbuild.errors import EnvbuildError
+from envbuild.host.mounts import Mounts
 from envbuild.io.proc import Completed
 from envbuild.values.host import Probe
 
 T = TypeVar("T")
 Found = tuple[T, tuple[Probe, ...]]
-Runner = Callable[[Sequence[str], Mapping[str, str]], Completed]
+Runner = Callable[[Sequence[str], Mapping[str, str], float], Completed]
 
 SECONDS = 2.0
-"""How long one command may take; ``ENVBUILD_PROBE_TIMEOUT`` (seconds) overrides."""
+"""How long one probe may wait for others; ``ENVBUILD_PROBE_TIMEOUT`` (seconds) overrides."""
+_KNOCK = 0.25  # seconds that a mount gets even of a probe whose time is over
 TEXT = 1 << 20
 """Most bytes that are read of any file or command; nothing a probe wants is longer."""
 
@@ -31,18 +34,34 @@ class Look:
         root: the file system that is looked at.
         environ: environment variables as the user has them.
         system: ``Linux``, ``Windows``, ... as `platform.system` says.
-        runner: runs a command with an environment and a time limit.
+        runner: runs a command with an environment and a time limit in seconds.
+        until: when this probe's time is over, by `time.monotonic`; None = each command has its own.
+        mounts: which file systems of this machine answer.
+        late: what did not answer in time, in words.
     """
 
     root: Path
     environ: Mapping[str, str]
     system: str
     runner: Runner
+    until: float | None = None
+    mounts: Mounts = field(default_factory=Mounts, compare=False, repr=False)
+    late: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def real(self) -> bool:
         """The root is this machine's own, so what Python itself knows applies."""
         return self.root == Path("/")
+
+    def probing(self) -> "Look":
+        """The same for one probe, whose time runs from now on."""
+        return replace(self, until=time.monotonic() + seconds(self.environ), late=[])
+
+    @property
+    def left(self) -> float:
+        """Seconds that the next command may take."""
+        limit = seconds(self.environ)
+        return limit if self.until is None else min(limit, self.until - time.monotonic())
 
     def path(self, path: str) -> Path:
         """The place of an absolute path below the root."""
@@ -50,10 +69,14 @@ class Look:
             return Path(path)
         return self.root / path.lstrip("/")
 
+    def reachable(self, path: str) -> bool:
+        """Whether the path can be looked at without waiting for a server that is gone."""
+        return not self.real or self.mounts.answer(path, max(self.left, _KNOCK))
+
     def exists(self, path: str) -> bool:
         """Whether there is something at the path."""
         try:
-            return self.path(path).exists()
+            return self.reachable(path) and self.path(path).exists()
         except (OSError, ValueError):
             return False
 
@@ -62,7 +85,7 @@ class Look:
         with contextlib.suppress(OSError, ValueError):
             place = self.path(path)
             # A FIFO or a device in a file's place would block for ever.
-            if place.is_file():
+            if self.reachable(path) and place.is_file():
                 with place.open("rb") as f:
                     return f.read(limit)
         return None
@@ -75,9 +98,11 @@ class Look:
     def names(self, folder: str) -> tuple[str, ...]:
         """Sorted names in a folder; empty if it cannot be read."""
         try:
-            return tuple(sorted(p.name for p in self.path(folder).iterdir()))
+            if self.reachable(folder):
+                return tuple(sorted(p.name for p in self.path(folder).iterdir()))
         except (OSError, ValueError):
-            return ()
+            pass
+        return ()
 
     def folders(self) -> tuple[str, ...]:
         """The absolute folders of PATH, each once, in order; a relative one is a trap."""
@@ -93,18 +118,26 @@ class Look:
         for place in [*places, *more]:
             with contextlib.suppress(OSError, ValueError):
                 file = self.path(place)
-                if file.is_file() and os.access(file, os.X_OK):
+                if self.reachable(place) and file.is_file() and os.access(file, os.X_OK):
                     found.setdefault(os.path.realpath(file), place)
         return tuple(found.values())
 
     def run(self, *argv: str, **env: str) -> Completed:
         """Run a program found by `find`, in English; never raises, output is cleaned."""
+        limit = self.left
+        if limit <= 0:
+            return self._said(Completed(argv, 124, "", "", True, 0.0))
         kept = {k: v for k, v in self.environ.items() if k != "CUDA_VISIBLE_DEVICES"}
         try:
-            done = self.runner(argv, kept | {"LC_ALL": "C", "LANG": "C"} | env)
+            done = self.runner(argv, kept | {"LC_ALL": "C", "LANG": "C"} | env, limit)
         except EnvbuildError as e:
             return Completed(argv, 127, "", clean(e.what), False, 0.0)
-        return done._replace(out=clean(done.out[:TEXT]), err=clean(done.err[:TEXT]))
+        return self._said(done._replace(out=clean(done.out[:TEXT]), err=clean(done.err[:TEXT])))
+
+    def _said(self, done: Completed) -> Completed:
+        if done.timed_out:
+            self.late.append(f"{done.argv[0]}: {says(done)}")
+        return done
 
 
 def here(environ: Mapping[str, str] | None = None) -> Look:
@@ -114,8 +147,8 @@ def here(environ: Mapping[str, str] | None = None) -> Look:
     )
 
 
-def run_limited(argv: Sequence[str], env: Mapping[str, str]) -> Completed:
-    """Run within the time limit, group kill included.
+def run_limited(argv: Sequence[str], env: Mapping[str, str], limit: float) -> Completed:
+    """Run within ``limit`` seconds, group kill included.
 
     Raises:
         MachineError: the program cannot be started.
@@ -123,10 +156,11 @@ def run_limited(argv: Sequence[str], env: Mapping[str, str]) -> Completed:
     from envbuild.io.proc import run
 
     grace = 0.1
-    return run(argv, timeout=seconds(env) - 2 * grace, env=env, limit=TEXT, grace=grace)
+    timeout = max(limit - 2 * grace, 0.05)
+    return run(argv, timeout=timeout, env=env, limit=TEXT, grace=grace)
 
 
-def run_nothing(argv: Sequence[str], env: Mapping[str, str]) -> Completed:  # noqa: ARG001
+def run_nothing(argv: Sequence[str], env: Mapping[str, str], limit: float) -> Completed:  # noqa: ARG001
     """The runner of a foreign root: its programs are not ours to run."""
     return Completed(
         tuple(argv), 127, "", "not run: the root folder is not this machine's", False, 0
@@ -134,7 +168,7 @@ def run_nothing(argv: Sequence[str], env: Mapping[str, str]) -> Completed:  # no
 
 
 def seconds(environ: Mapping[str, str]) -> float:
-    """The time limit of one command."""
+    """The time limit of one probe, or of one command outside of a probe."""
     try:
         return min(max(float(environ.get("ENVBUILD_PROBE_TIMEOUT", "")), 0.5), 300.0)
     except ValueError:

@@ -27,6 +27,12 @@ _FOLDERS = ("/usr/lib/wsl/lib", "/run/opengl-driver/lib")
 _CHILD = "import sys; sys.path[:] = sys.argv[1:]; from envbuild.host.nvml import main; main()"
 
 
+_COMPUTE = {0: "default", 2: "prohibited", 3: "exclusive-process"}
+_VIRTUAL = {0: "none", 1: "passthrough", 2: "vgpu", 3: "host-vgpu", 4: "host-vsga"}
+_MODELS = {0: "wddm", 1: "tcc", 2: "mcdm"}
+_FABRIC = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
+
+
 class Answer(Value):
     """What the library said; ``says`` why something is missing."""
 
@@ -42,7 +48,7 @@ def probe(look: Look) -> Found[Answer | None]:
     library = ":".join(
         part for part in (look.environ.get("LD_LIBRARY_PATH", ""), *_FOLDERS) if part
     )
-    done = look.run(sys.executable, "-c", _CHILD, *filter(None, sys.path), LD_LIBRARY_PATH=library)
+    done = look.run(sys.executable, "-Bc", _CHILD, *filter(None, sys.path), LD_LIBRARY_PATH=library)
     answer = parse(done.out) if done.rc == 0 else None
     if answer is None:
         return None, (Probe(name="nvml", ok=False, says=says(done)),)
@@ -75,9 +81,9 @@ def main() -> None:
 def read(nvml: Any) -> Answer:  # noqa: ANN401
     """Ask the library; ``nvml`` is the ``pynvml`` module. A refused question leaves None."""
 
-    def ask(question: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+    def ask(question: str, *args: object) -> Any:  # noqa: ANN401
         try:
-            return question(*args)
+            return getattr(nvml, question)(*args)
         except (nvml.NVMLError, UnicodeDecodeError, AttributeError):
             return None
 
@@ -85,15 +91,15 @@ def read(nvml: Any) -> Answer:  # noqa: ANN401
         nvml.nvmlInit()
     except nvml.NVMLError as e:
         return Answer(says=str(e))
-    level = ask(nvml.nvmlSystemGetCudaDriverVersion)
+    level = ask("nvmlSystemGetCudaDriverVersion")
     driver = Driver(
-        version=ask(nvml.nvmlSystemGetDriverVersion),
+        version=ask("nvmlSystemGetDriverVersion"),
         cuda=f"{level // 1000}.{level % 1000 // 10}" if level else None,
         source="nvml",
     )
     gpus: list[Gpu] = []
     lost: list[str] = []
-    for index in range(ask(nvml.nvmlDeviceGetCount) or 0):
+    for index in range(ask("nvmlDeviceGetCount") or 0):
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
         except nvml.NVMLError as e:
@@ -104,27 +110,57 @@ def read(nvml: Any) -> Answer:  # noqa: ANN401
 
 
 def _gpu(nvml: Any, ask: Callable[..., Any], handle: object) -> Gpu:  # noqa: ANN401
-    cc = ask(nvml.nvmlDeviceGetCudaComputeCapability, handle)
-    memory = ask(nvml.nvmlDeviceGetMemoryInfo, handle)
-    pci = ask(nvml.nvmlDeviceGetPciInfo, handle)
-    mode = ask(nvml.nvmlDeviceGetMigMode, handle)
+    cc = ask("nvmlDeviceGetCudaComputeCapability", handle)
+    memory = ask("nvmlDeviceGetMemoryInfo", handle)
+    pci = ask("nvmlDeviceGetPciInfo", handle)
+    mode = ask("nvmlDeviceGetMigMode", handle)
     instances: list[str] = []
     if mode and mode[0]:
-        for index in range(ask(nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
-            instance = ask(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, index)
-            uuid = ask(nvml.nvmlDeviceGetUUID, instance) if instance else None
+        for index in range(ask("nvmlDeviceGetMaxMigDeviceCount", handle) or 0):
+            instance = ask("nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
+            uuid = ask("nvmlDeviceGetUUID", instance) if instance else None
             instances += [uuid] if uuid else []
     number = pci.pciDeviceId if pci else 0
+    virtual = _VIRTUAL.get(ask("nvmlDeviceGetVirtualizationMode", handle))
+    persistence = ask("nvmlDeviceGetPersistenceMode", handle)
     return Gpu(
-        name=ask(nvml.nvmlDeviceGetName, handle),
-        uuid=ask(nvml.nvmlDeviceGetUUID, handle),
+        name=ask("nvmlDeviceGetName", handle),
+        uuid=ask("nvmlDeviceGetUUID", handle),
         cc=f"{cc[0]}.{cc[1]}" if cc else None,
         memory_mib=memory.total >> 20 if memory else None,
         mig=Mig(enabled=bool(mode[0]), instances=tuple(instances)) if mode else None,
         pci_bus=_text(pci.busId) if pci else None,
         pci_id=f"{number & 0xFFFF:04x}:{number >> 16:04x}" if number else None,
         source="nvml",
+        compute_mode=_COMPUTE.get(ask("nvmlDeviceGetComputeMode", handle)),
+        driver_model=_MODELS.get(_first(ask("nvmlDeviceGetDriverModel", handle))),
+        virtual=virtual,
+        licence=_licence(ask, handle) if virtual == "vgpu" else None,
+        persistence=None if persistence is None else bool(persistence),
+        fabric=_fabric(nvml, ask, handle),
     )
+
+
+def _first(value: Any) -> Any:  # noqa: ANN401
+    """The current one of the current and the pending."""
+    return value[0] if isinstance(value, list | tuple) and value else value
+
+
+def _licence(ask: Callable[..., Any], handle: object) -> str | None:
+    found = ask("nvmlDeviceGetGridLicensableFeatures", handle)
+    if found is None or not found.isGridLicenseSupported:
+        return None
+    features = found.gridLicensableFeatures[: found.licensableFeaturesCount]
+    return "licensed" if any(feature.featureState for feature in features) else "unlicensed"
+
+
+def _fabric(nvml: Any, ask: Callable[..., Any], handle: object) -> str | None:  # noqa: ANN401
+    """State of the registration with the fabric, of libraries that know it (R535 and later)."""
+    if not hasattr(nvml, "c_nvmlGpuFabricInfo_t"):
+        return None
+    info = nvml.c_nvmlGpuFabricInfo_t()
+    done = ask("nvmlDeviceGetGpuFabricInfo", handle, ctypes.byref(info))
+    return None if done is None else _FABRIC.get(int(info.state))
 
 
 def _text(value: object) -> str:

@@ -1,11 +1,13 @@
 """NVIDIA cards as the PCI bus shows them: all that is known where no driver answers."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from envbuild.host.look import Look
 
 _BUS = "/sys/bus/pci/devices"
 _VENDOR = "10de"
+_SWITCH = "0680"  # other bridge: as NVSwitches show themselves
 _DISPLAY = "03"  # PCI base class: VGA (0300), 3D (0302) and other display controllers (0380)
 
 
@@ -19,14 +21,22 @@ class Card(NamedTuple):
 
 def cards(look: Look) -> tuple[Card, ...]:
     """The NVIDIA display controllers of the bus, in order of address."""
-    found = []
+    return tuple(Card(bus, device, _driver(look, bus)) for bus, device in _devices(look, _DISPLAY))
+
+
+def switches(look: Look) -> int:
+    """How many NVSwitches the bus holds: GPUs behind them wait for the fabric manager."""
+    return sum(1 for _ in _devices(look, _SWITCH))
+
+
+def _devices(look: Look, wanted: str) -> Iterator[tuple[str, str]]:
+    """Address and ``10de:1b06`` of our vendor's devices whose class starts with ``wanted``."""
     for bus in look.names(_BUS):
         vendor, device, kind = (
             parse_hex(look.text(f"{_BUS}/{bus}/{name}")) for name in ("vendor", "device", "class")
         )
-        if vendor == _VENDOR and device and kind and kind.startswith(_DISPLAY):
-            found.append(Card(bus, f"{vendor}:{device}", _driver(look, bus)))
-    return tuple(found)
+        if vendor == _VENDOR and device and kind and kind.startswith(wanted):
+            yield bus, f"{vendor}:{device}"
 
 
 def parse_hex(text: str | None) -> str | None:

@@ -18,6 +18,16 @@ _WINDOWS = (
     "C:/Windows/System32/nvidia-smi.exe",
     "C:/Program Files/NVIDIA Corporation/NVSMI/nvidia-smi.exe",
 )
+# What ``-q`` calls a field, below which heading, and the words it has for what we record.
+_DETAILS = (
+    ("compute_mode", "", "Compute Mode"),
+    ("driver_model", "Driver Model", "Current"),
+    ("virtual", "GPU Virtualization Mode", "Virtualization Mode"),
+    ("licence", "vGPU Software Licensed Product", "License Status"),
+    ("fabric", "Fabric", "State"),
+)
+_WORDS = {"exclusive_process": "exclusive-process", "pass-through": "passthrough"}
+_WORDS |= {"in progress": "in-progress", "not started": "not-started"}
 # Drivers before R510 do not know compute_cap, those before R450 not MIG: ask for less and less.
 _FIELDS = ("name", "uuid", "memory.total", "pci.bus_id", "pci.device_id", "driver_version")
 _QUERIES = (
@@ -45,6 +55,7 @@ def probe(look: Look) -> Found[Answer | None]:
             driver = replace(driver, version=version_in(version[0]))
         if any(gpu.mig and gpu.mig.enabled for gpu in gpus):
             gpus = with_instances(gpus, look.run(program, "-L").out)
+        gpus = with_details(gpus, look.run(program, "-q").out)
         return Answer(driver=driver, gpus=gpus), (Probe(name="nvidia-smi", ok=True),)
     return None, tuple(failed)
 
@@ -135,3 +146,49 @@ def with_instances(gpus: tuple[Gpu, ...], listing: str) -> tuple[Gpu, ...]:
         else gpu
         for gpu in gpus
     )
+
+
+def with_details(gpus: tuple[Gpu, ...], report: str) -> tuple[Gpu, ...]:
+    """The GPUs with modes and licence as the long report ``nvidia-smi -q`` has them.
+
+    Serial numbers and process names stand in it too and are passed over.
+    """
+    found = parse_report(report)
+    if len(found) != len(gpus):
+        return gpus
+    return tuple(replace(gpu, **_details(fields)) for gpu, fields in zip(gpus, found, strict=True))
+
+
+def parse_report(text: str) -> list[dict[tuple[str, str], str]]:
+    """``(heading, field) -> value`` of each GPU; a field right below the GPU has no heading."""
+    found: list[dict[tuple[str, str], str]] = []
+    heading, level = "", 0
+    for line in text.splitlines():
+        if re.match(r"GPU [0-9A-Fa-f]{4,8}:", line):
+            found.append({})
+            heading, level = "", 0
+            continue
+        match = re.match(r"( +)(\S.{0,80}?) *(?:: *(.{0,200}))?$", line)
+        if match is None or not found:
+            continue
+        indent, name, value = len(match[1]), match[2], match[3]
+        if value is None:
+            heading, level = name, indent
+        else:
+            found[-1].setdefault((heading if indent > level else "", name), value.strip())
+    return found
+
+
+def _details(fields: dict[tuple[str, str], str]) -> dict[str, object]:
+    texts = {
+        name: fields[heading, field].lower()
+        for name, heading, field in _DETAILS
+        if _known(fields.get((heading, field), ""))
+    }
+    details: dict[str, object] = {
+        name: _WORDS.get(text, text).partition(" (expiry")[0][:60] for name, text in texts.items()
+    }
+    mode = fields.get(("", "Persistence Mode"))
+    if mode in {"Enabled", "Disabled"}:
+        details["persistence"] = mode == "Enabled"
+    return details

@@ -16,9 +16,9 @@ _MOST = 40
 
 
 def probe(look: Look) -> tuple[tuple[Tool, ...], tuple[Tool, ...]]:
-    """Compilers, nvcc last, and toolkits."""
+    """Every nvcc, and the toolkits."""
     nvcc = nvccs(look)
-    return (*compilers(look), *nvcc), toolkits(look, nvcc)
+    return nvcc, toolkits(look, nvcc)
 
 
 def compilers(look: Look) -> tuple[Tool, ...]:
@@ -53,12 +53,18 @@ def _version(look: Look, name: str, path: str) -> str | None:
 
 
 def nvccs(look: Look) -> tuple[Tool, ...]:
-    """Every nvcc on PATH and in the toolkit folders, each real file once."""
-    names = ("nvcc.exe",) if look.system == "Windows" else ("nvcc",)
-    inside = [f"{folder}/bin/{names[0]}" for folder in folders(look)]
+    """Every nvcc on PATH, in its order, then those that only toolkit folders hold (``folder``)."""
+    name = "nvcc.exe" if look.system == "Windows" else "nvcc"
+    inside = [f"{folder}/bin/{name}" for folder in folders(look)]
+    on_path = set(look.find(name))
     return tuple(
-        Tool(name="nvcc", version=parse_nvcc(look.run(p, "--version").out), path=p, source="nvcc")
-        for p in look.find(names[0], *inside)[:_MOST]
+        Tool(
+            name="nvcc",
+            version=parse_nvcc(look.run(path, "--version").out),
+            path=path,
+            source="PATH" if path in on_path else "folder",
+        )
+        for path in look.find(name, *inside)[:_MOST]
     )
 
 
@@ -73,7 +79,25 @@ def toolkits(look: Look, nvcc: tuple[Tool, ...]) -> tuple[Tool, ...]:
         if version is not None:
             real = os.path.realpath(look.path(folder))
             found.setdefault(real, Tool(name="cuda", version=version, path=folder, source=source))
-    return tuple(found.values())
+    return (*found.values(), *conda(look))
+
+
+def conda(look: Look) -> tuple[Tool, ...]:
+    """The CUDA toolkit of the active conda environment, from the names of its package records."""
+    prefix = look.environ.get("CONDA_PREFIX", "").rstrip("/")
+    if not prefix:
+        return ()
+    versions = {}
+    for file in look.names(f"{prefix}/conda-meta"):
+        match = re.fullmatch(
+            r"(cuda-toolkit|cudatoolkit|cuda-nvcc|cuda-version)-([\d.]{1,20})-.*", file
+        )
+        if match:
+            versions[match[1]] = match[2]
+    named = (versions.get(n) for n in ("cuda-toolkit", "cudatoolkit", "cuda-nvcc", "cuda-version"))
+    version = next(filter(None, named), None)
+    found = version and Tool(name="cuda", version=version, path=prefix, source="conda-meta")
+    return (found,) if found else ()
 
 
 def folders(look: Look) -> tuple[str, ...]:

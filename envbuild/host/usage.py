@@ -27,7 +27,7 @@ def probe(look: Look, when: str) -> tuple[Usage, ...]:
     folders = (look.environ.get("LD_LIBRARY_PATH", ""), "/usr/lib/wsl/lib")
     library = ":".join(filter(None, folders))
     path = (str(_LOOKS[when]), *filter(None, sys.path))
-    done = look.run(sys.executable, "-c", CHILD, *path, LD_LIBRARY_PATH=library)
+    done = look.run(sys.executable, "-Bc", CHILD, *path, LD_LIBRARY_PATH=library)
     if done.rc != 0:
         return ()
     try:

@@ -1,16 +1,15 @@
-"""WSL: generation 1 or 2, and the version of WSL itself."""
+"""WSL: generation 1 or 2, and how this distribution is set up in it."""
 
 import re
 
-from envbuild.host.look import Look, version_in
+from envbuild.host.look import Look
 from envbuild.values.host import Wsl
 
 _INTEROP = ("/proc/sys/fs/binfmt_misc/WSLInterop", "/proc/sys/fs/binfmt_misc/WSLInterop-late")
-_WSL_EXE = ("/mnt/c/Program Files/WSL/wsl.exe", "/mnt/c/Windows/System32/wsl.exe")
 
 
 def probe(look: Look) -> Wsl | None:
-    """The WSL we are in, or None."""
+    """The WSL we are in, or None; its version is Windows' to tell."""
     kernel = look.text("/proc/version") or ""
     generation = parse_kernel(kernel)
     if generation is None:
@@ -19,7 +18,13 @@ def probe(look: Look) -> Wsl | None:
         if not (signs and look.exists("/dev/dxg")):
             return None
         generation = 2
-    return Wsl(generation=generation, version=_version(look))
+    return Wsl(
+        generation=generation,
+        distro=look.environ.get("WSL_DISTRO_NAME"),
+        systemd=_is_systemd(look),
+        dxg=look.exists("/dev/dxg"),
+        interop=any(look.exists(path) for path in _INTEROP),
+    )
 
 
 def parse_kernel(text: str) -> int | None:
@@ -36,10 +41,6 @@ def parse_kernel(text: str) -> int | None:
     return 1 if re.fullmatch(r"[34]\.\d+\.\d+-\d+-Microsoft", name[1]) else 2
 
 
-def _version(look: Look) -> str | None:
-    # wsl.exe writes UTF-16 and the user's language: only the digits of its first line are plain.
-    for program in look.find("wsl.exe", *_WSL_EXE)[:1]:
-        done = look.run(program, "--version")
-        if done.rc == 0:
-            return version_in(done.out.replace("\ufffd", "").partition("\n")[0])
-    return None
+def _is_systemd(look: Look) -> bool | None:
+    name = (look.text("/proc/1/comm") or "").strip()
+    return name == "systemd" if name else None

@@ -52,8 +52,9 @@ class Machine:
                 place.chmod(0o755)
         return root
 
-    def run(self, argv: Sequence[str], env: Mapping[str, str]) -> Completed:
+    def run(self, argv: Sequence[str], env: Mapping[str, str], limit: float) -> Completed:
         """The runner of this machine."""
+        assert 0 < limit <= 2.0
         assert env["LC_ALL"] == "C"
         key = "nvml" if argv[0] == sys.executable else " ".join(argv)
         if env.get("DOCKER_BUILDKIT"):

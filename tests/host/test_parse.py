@@ -11,14 +11,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.host import cdi, containers, gpu, jetson, look, nvml, pci, smi, toolchain, wsl
+from envbuild.host import (
+    apt,
+    cdi,
+    configs,
+    containers,
+    gpu,
+    jetson,
+    kernel,
+    libraries,
+    limits,
+    look,
+    mounts,
+    nvml,
+    packages,
+    pci,
+    services,
+    smi,
+    toolchain,
+    windows,
+    wsl,
+)
 from envbuild.host import os as system
 from envbuild.host.detect import environment
+from envbuild.io.proc import Completed
+from envbuild.values.codec import dump_line
 from envbuild.values.host import CdiSpec, Gpu, Mig
 
 MODULES = (
-    *("cdi", "containers", "gpu", "jetson", "look"),
-    *("nvml", "os", "pci", "smi", "toolchain", "wsl"),
+    *("cdi", "configs", "containers", "gpu", "jetson", "kernel", "limits", "look", "mounts"),
+    *("nvml", "os", "packages", "pci", "smi", "toolchain", "wsl"),
 )
 
 
@@ -191,6 +213,10 @@ def test_environment_takes_what_matters_only() -> None:
     }
 
 
+def said(out: str) -> Completed:
+    return Completed(("wsl.exe",), 0, out, "", False, 0.0)
+
+
 def lone(path: str) -> Callable[[bytes], object]:
     return lambda data: cdi.parse(path, data)
 
@@ -216,19 +242,56 @@ TEXT_PARSERS: tuple[Callable[[str], object], ...] = (
     containers.parse_info,
     look.clean,
     look.version_in,
+    lambda text: smi.with_details((Gpu(),), f"GPU 00000000:01:00.0\n{text}"),
+    lambda text: apt.parse_sources("/etc/apt/a.list", text),
+    lambda text: apt.parse_sources("/etc/apt/a.sources", text),
+    lambda text: apt.parse_preferences("/etc/apt/preferences", text),
+    configs.parse_modprobe,
+    configs.parse_cmdline,
+    configs.parse_params,
+    configs.parse_json,
+    configs.parse_ini,
+    kernel.parse_choice,
+    kernel.parse_log,
+    kernel.parse_majors,
+    kernel.parse_modinfo,
+    limits.parse_limits,
+    limits.parse_meminfo,
+    lambda text: limits.parse_shm(text, 100),
+    mounts.parse_mounts,
+    packages.parse_rpm,
+    lambda text: packages.parse_pacman(tuple(text.split())),
+    services.parse_units,
+    windows.parse_registry,
+    lambda text: windows.name(windows.parse_registry(text)),
+    lambda text: windows.build(windows.parse_registry(text)),
+    lambda text: windows.parse_versions(said(text)),
+    lambda text: windows.parse_distros(said(text)),
 )
-BYTE_PARSERS = (system.parse_libc, system.elf_arch, lone("/a.yaml"), lone("/a.json"))
+BYTE_PARSERS = (
+    system.parse_libc,
+    system.elf_arch,
+    lone("/a.yaml"),
+    lone("/a.json"),
+    packages.parse_dpkg,
+    libraries.parse_cache,
+    lambda data: libraries.parse_cache(b"glibc-ld.so.cache1.1" + data),
+)
 HINTS = (
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  ", "# R36 (release), REVISION: ",
     "Driver Version: ", "CUDA UMD Version: ", "ID=", 'VERSION_ID="', "(UUID: GPU-", "(UUID: MIG-",
     "Cuda compilation tools, release 13.0, V", "clang version ", '{"cuda": {"version": "',
-    "0:x:/docker",
+    "0:x:/docker", "Package: nvidia-driver-580\n", "Status: hold ok installed\n", "\n\n", "deb ",
+    "[signed-by=/a] ", "https://a:b@nvidia.example/ ", "Types: deb\nURIs: ", "Pin-Priority: ",
+    "options nvidia ", "[nvidia-container-cli]\n", "no-cgroups = ", '"', "filename: ", "version: ",
+    "license: ", "NVRM: Xid (PCI", "195 nvidia\n", "MemTotal: 1 kB\n", " /dev/shm tmpfs size=",
+    "    Compute Mode : ", "    Fabric\n        State : ", "REG_DWORD    0x", "    ProductName    ",
 )  # fmt: skip
 
 
 def can_be_recorded(answer: object) -> bool:
     """Whether a host's JSON can hold it and gives it back."""
-    text = msgspec.json.encode(answer)
+    text = dump_line(answer)
     return msgspec.json.encode(msgspec.json.decode(text)) == text
 
 

@@ -70,7 +70,7 @@ def test_what_the_driver_refuses_stays_unknown() -> None:
 def look(root: Path, out: str, rc: int = 0) -> tuple[Look, list[Sequence[str]]]:
     asked: list[Sequence[str]] = []
 
-    def runner(argv: Sequence[str], env: Mapping[str, str]) -> Completed:
+    def runner(argv: Sequence[str], env: Mapping[str, str], limit: float) -> Completed:
         assert "/usr/lib/wsl/lib" in env["LD_LIBRARY_PATH"]
         asked.append(argv)
         return Completed(tuple(argv), rc, out, "", False, 0.1)
