@@ -32,7 +32,7 @@ class Gpu(Value):
         compute_mode: ``default``, ``exclusive-process`` or ``prohibited``.
         driver_model: of Windows: ``wddm``, ``tcc`` or ``mcdm``.
         virtual: ``none``, ``passthrough``, ``vgpu``, ``host-vgpu`` or ``host-vsga``.
-        licence: of a vGPU, as the driver says it: ``licensed``, ``unlicensed``, ...
+        licence: of a vGPU, as the driver says it: ``licensed``, ``unlicensed (restricted)``, ...
         fabric: registration with the NVLink fabric: ``completed``, ``in-progress``,
             ``not-started`` or ``not-supported``.
     """
