@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import get_args
 
 from envbuild.advice.rows import advice_of
-from envbuild.advice.rules import Advice, Rule
+from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
 from envbuild.matrix.load import load_errors
 from envbuild.matrix.model.errors import Family
 from envbuild.values.codec import replace
-from envbuild.values.finding import Finding, Severity
+from envbuild.values.finding import Finding, Severity, Step
 
 FAMILIES: tuple[str, ...] = get_args(Family)
 """Modules of `advice.rules`, in the order in which things are mended."""
@@ -27,6 +27,7 @@ def rules(family: str) -> tuple[Rule, ...]:
 def diagnose(scene: Scene) -> tuple[Finding, ...]:
     """What is wrong, what to do first first; what one thing explains is told with it."""
     given = [one for family in FAMILIES for one in _of_family(family, scene)]
+    given += _not_known(scene)
     told = _without_twins(given)
     hidden = {id: one for one in told for id in one.explains if id != one.finding.id}
     left = [one for one in told if not _is_hidden(one, hidden)]
@@ -40,8 +41,35 @@ def _of_family(family: str, scene: Scene) -> Iterator[Advice]:
         yield from rule(scene)
     for row in load_errors().errors:
         seen = scene.saw(row.id) if row.family == family else None
-        if seen is not None:
-            yield advice_of(row, scene, seen)
+        if seen is not None and (told := advice_of(row, scene, seen)) is not None:
+            yield told
+
+
+def _not_known(scene: Scene) -> Iterator[Advice]:
+    """A log that holds nothing known: no guess is better than a wrong one."""
+    silent = [log for log in scene.logs if all(seen.log != log for seen in scene.seen)]
+    if not silent:
+        return
+    steps = (
+        Step(
+            why="the first error of a log is the cause, later ones follow from it",
+            text="give the whole output, from its first line, and the kernel's own (sudo dmesg)",
+            check="doctor names a line of it",
+        ),
+        Step(
+            why="everything that a helper needs, without names, uuids and secrets; look it through",
+            argv=("envbuild", "doctor", "--bundle", "bundle.json"),
+            check="the file holds nothing that you would not show",
+        ),
+    )
+    yield advice(
+        "not-known",
+        "warn",
+        f"I do not know what {' and '.join(silent)} is about: none of its lines is known here",
+        why="The machine was looked at all the same; what was found stands beside this.",
+        steps=steps,
+        source="errors.yaml",
+    )
 
 
 def _without_twins(given: list[Advice]) -> list[Advice]:

@@ -15,29 +15,38 @@ _SAFE = re.compile(r"[A-Za-z0-9_./:@+=,][A-Za-z0-9_./:@+=,-]*")
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
-def advice_of(row: ErrorText, scene: Scene, seen: Seen) -> Advice:
-    """The first cause of the row whose conditions hold; the last has none."""
-    cause = next(c for c in row.causes if all(holds(name, scene) for name in c.when))
-    return Advice(finding=_finding(row, cause, scene, seen))
-
-
-def _finding(row: ErrorText, cause: Cause, scene: Scene, seen: Seen) -> Finding:
+def advice_of(row: ErrorText, scene: Scene, seen: Seen) -> Advice | None:
+    """The first cause of the row whose conditions hold, and whose places can be filled."""
     words = dict(_facts(scene)) | dict(seen.words)
+    for cause in row.causes:
+        says = _filled(cause.says, words)
+        if says is not None and all(holds(name, scene) for name in cause.when):
+            found = _finding(row, cause, says, words, seen)
+            return Advice(finding=found, explains=(row.id, *row.explains))
+    return None
+
+
+def _finding(row: ErrorText, cause: Cause, says: str, words: dict[str, str], seen: Seen) -> Finding:
     steps = (_step(fix, words) for fix in cause.steps)
     return Finding(
-        id=row.id,
+        id=cause.id or row.id,
         severity=cause.severity or row.severity,
-        says=_filled(cause.says, words) or row.texts[0],
-        why=" ".join(part for part in (where(seen), _filled(cause.why, words)) if part),
+        says=says,
+        why=" ".join(part for part in (_filled(cause.why, words), where(seen)) if part),
         steps=tuple(step for step in steps if step is not None),
-        source=f"errors/{row.id} {row.status}",
+        source=cite(row),
     )
+
+
+def cite(row: ErrorText) -> str:
+    """The source line of a finding about a text."""
+    return f"errors/{row.id} {row.status}"
 
 
 def where(seen: Seen) -> str:
     """Where a text stands: its log, its line, and how often."""
-    often = f", and {seen.count - 1} times more" if seen.count > 1 else ""
-    return f"{seen.log}:{seen.line}{often} says: {seen.text}."
+    often = f" (and {seen.count - 1} more)" if seen.count > 1 else ""
+    return f"Line {seen.line} of {seen.log}{often}: {seen.text}"
 
 
 def _facts(scene: Scene) -> dict[str, str]:

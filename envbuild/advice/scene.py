@@ -23,11 +23,13 @@ class Scene(Value):
         host: the machine.
         image: an image, or None.
         seen: the known texts of all logs.
+        logs: what was read, as the user calls it.
     """
 
     host: Host = Host()
     image: ImageFacts | None = None
     seen: tuple[Seen, ...] = ()
+    logs: tuple[str, ...] = ()
 
     def saw(self, *ids: str) -> Seen | None:
         """The first of these texts that stood in a log."""
@@ -67,6 +69,11 @@ class Scene(Value):
         """The first engine of that name, one that answers before one that does not."""
         named = [e for e in self.host.engines if e.name == name]
         return min(named, key=lambda e: not e.answers, default=None)
+
+    def setting(self, name: str) -> str | None:
+        """What the first configuration file that knows this name sets it to."""
+        values = (config.values.get(name) for config in self.host.configs)
+        return next((value for value in values if value is not None), None)
 
     def variable(self, name: str) -> str | None:
         """A variable of the user's environment, among those that a host records."""

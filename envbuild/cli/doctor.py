@@ -1,6 +1,7 @@
 """``envbuild doctor``: what is wrong with a machine, an image or a log, and what to do first."""
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -41,8 +42,9 @@ def command(
     from envbuild.values.diagnosis import Diagnosis
     from envbuild.values.plan import MatrixId
 
-    seen = _read(log or [])
-    scene = Scene(host=_host(host), image=_image(image), seen=seen)
+    machine = _host(host)
+    seen = _read(log or [], machine)
+    scene = Scene(host=machine, image=_image(image), seen=seen, logs=_names(log or []))
     matrices = load()
     made = Diagnosis(
         findings=diagnose(scene),
@@ -77,27 +79,39 @@ def _image(name: str | None) -> "ImageFacts | None":
     return load(ImageFacts, files.read(name), name)
 
 
-def _read(logs: list[str]) -> "tuple[Seen, ...]":
-    """The known texts of the logs.
+def _names(logs: list[str]) -> tuple[str, ...]:
+    return tuple("standard input" if log == "-" else log for log in logs)
+
+
+def _read(logs: list[str], host: "Host") -> "tuple[Seen, ...]":
+    """The known texts of the logs, and of what the machine itself said while it was looked at.
 
     Raises:
         InputError: a log that cannot be read, or standard input twice.
     """
-    if not logs:
-        return ()
+    from io import BytesIO
+
     from envbuild.advice.signatures import Signatures
     from envbuild.matrix.load import load_errors
 
     if logs.count("-") > 1:
         what = "--log - is given twice, and standard input can be read once"
         raise InputError(what, fix="give it once, or name files")
+    own = {probe.name: probe.says for probe in host.probes if not probe.ok}
+    own["kernel log"] = "\n".join(host.kernel.log)
+    own = {name: text for name, text in own.items() if text}
+    if not logs and not own:
+        return ()
     signatures = Signatures(load_errors().errors)
     found: list[Seen] = []
-    for log in logs:
-        found += signatures.scan(sys.stdin.buffer, "standard input") if log == "-" else []
-        if log != "-":
-            with _opened(log) as stream:
-                found += signatures.scan(stream, log)
+    for log, name in zip(logs, _names(logs), strict=True):
+        with nullcontext(sys.stdin.buffer) if log == "-" else _opened(log) as stream:
+            try:
+                found += signatures.scan(stream, name)
+            except OSError as e:
+                raise _unreadable(log, e) from e
+    for name, text in own.items():
+        found += signatures.scan(BytesIO(text.encode("utf-8", "replace")), name)
     return tuple(found)
 
 
@@ -105,8 +119,12 @@ def _opened(path: str) -> BinaryIO:
     try:
         return Path(path).open("rb")
     except (OSError, ValueError) as e:
-        what = f"--log {path} cannot be read: {getattr(e, 'strerror', None) or e}"
-        raise InputError(what, fix="name a file, or - for standard input") from e
+        raise _unreadable(path, e) from e
+
+
+def _unreadable(path: str, e: Exception) -> InputError:
+    what = f"--log {path} cannot be read: {getattr(e, 'strerror', None) or e}"
+    return InputError(what, fix="name a file, or - for standard input")
 
 
 def lines(diagnosis: "Diagnosis") -> "list[str]":

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.cases.grade import WARNS, says
 
+Findings = list[dict[str, Any]]
 _ORDER = ("info", "watch", "warn", "error")
 
 
@@ -17,50 +18,54 @@ def grade_findings(answer: dict[str, Any], code: int, want: dict[str, Any]) -> l
 
 def _grade(answer: dict[str, Any], code: int, want: dict[str, Any]) -> Iterator[str]:
     findings = answer["findings"]
-    whole = json.dumps(findings, ensure_ascii=False)
-    fixes = "\n".join(_fixes(findings))
-    ids = [finding["id"] for finding in findings]
     worst = max((_ORDER.index(f["severity"]) for f in findings), default=0)
     if code != (4 if worst == 3 else 0):
         yield f"exit {code}, the worst finding is {_ORDER[worst]}"
     for key, value in want.items():
-        if key == "finding":
-            if value not in ids:
-                yield f"no finding {value}: {ids}"
-        elif key == "not_finding":
-            yield from (f"finding {one}" for one in value if one in ids)
+        if key == "asserts":
+            continue
+        if key == "exit":
+            met = code == value
         elif key == "severity":
-            if _ORDER[worst] != value:
-                yield f"severity {_ORDER[worst]}, not {value}: {ids}"
+            met = _ORDER[worst] == value
         elif key == "severity_max":
-            if worst > _ORDER.index(value):
-                yield f"severity {_ORDER[worst]}, above {value}: {ids}"
-        elif key in {"says_any", "says_all", "fix_contains", "fix_contains_any"}:
-            text = whole if key.startswith("says") else fixes
-            some: Callable[..., bool] = any if key.endswith("any") else all
-            if not some(says(text, item) for item in value):
-                yield f"{key} {value}: {text[:1500]}"
-        elif key in {"must_not", "must_not_match"}:
-            for item in value:
-                yield from (f"{key} {item}: {line}" for line in _told(findings) if _hit(key, item, line))
-        elif key == "exit":
-            if code != value:
-                yield f"exit {code}, not {value}"
-        elif key != "asserts":
-            yield f"nobody knows how {key} is graded"
+            met = worst <= _ORDER.index(value)
+        else:
+            met = _CHECKS[key](findings, value)
+        if not met:
+            ids = [(finding["id"], finding["severity"]) for finding in findings]
+            yield f"{key} {value}: {ids} {[*_fixes(findings)]}"
 
 
-def _hit(key: str, item: str, line: str) -> bool:
-    return re.search(item, line) is not None if key == "must_not_match" else says(line, item)
+def _has(findings: Findings, some: Callable[..., bool], items: list[str], *, fix: bool) -> bool:
+    text = "\n".join(_fixes(findings)) if fix else json.dumps(findings, ensure_ascii=False)
+    return some(says(text, item) for item in items)
 
 
-def _fixes(findings: list[dict[str, Any]]) -> Iterator[str]:
+def _not_told(findings: Findings, items: list[str], hit: Callable[[str, str], object]) -> bool:
+    return not any(hit(item, line) for item in items for line in _told(findings))
+
+
+_CHECKS: dict[str, Callable[[Findings, Any], bool]] = {
+    "finding": lambda findings, id: any(finding["id"] == id for finding in findings),
+    "not_finding": lambda findings, ids: not {finding["id"] for finding in findings} & set(ids),
+    "first": lambda findings, id: findings[0]["id"] == id,
+    "says_any": lambda findings, items: _has(findings, any, items, fix=False),
+    "says_all": lambda findings, items: _has(findings, all, items, fix=False),
+    "fix_contains": lambda findings, items: _has(findings, all, items, fix=True),
+    "fix_contains_any": lambda findings, items: _has(findings, any, items, fix=True),
+    "must_not": lambda findings, items: _not_told(findings, items, lambda i, line: says(line, i)),
+    "must_not_match": lambda findings, items: _not_told(findings, items, re.search),
+}
+
+
+def _fixes(findings: Findings) -> Iterator[str]:
     for finding in findings:
         for step in finding["steps"]:
             yield " ".join([*step["argv"], step["text"], step["check"], step["why"]])
 
 
-def _told(findings: list[dict[str, Any]]) -> Iterator[str]:
+def _told(findings: Findings) -> Iterator[str]:
     """Sentences of steps that tell to do something; one that warns, or takes away, is none."""
     for line in _fixes(findings):
         if not WARNS.search(line):

@@ -18,6 +18,7 @@ from envbuild.values.host import (
     Kernel,
     KernelModule,
     Mig,
+    Module,
     Os,
     Probe,
     Tool,
@@ -29,13 +30,13 @@ from envbuild.values.image import ImageFacts
 Given = dict[str, Any]
 
 HOST_KEYS = {
-    "gpus", "driver", "driver_cuda", "nvidia_smi", "module_flavour", "module_loaded", "secure_boot",
-    "os", "glibc", "arch", "gcc", "toolkits", "nvcc", "env", "wsl", "wsl_version", "windows", "docker_root",
-    "docker_context", "dockerd_path", "docker", "no_cgroups", "container_toolkit", "podman",
-    "podman_root", "cdi_spec_version", "cdi_devices", "cdi_driver", "selinux", "container_use_devices",
-    "proc_devices", "cdi_spec_majors", "params", "modprobe_conf", "apt_list_files", "packages",
-    "held", "services", "nvswitches", "libraries", "l4t", "shm_mib", "compilers", "inside", "nouveau",
-    "memory_mib",
+    "gpus", "driver", "driver_cuda", "nvidia_smi", "module_flavour", "module_loaded",
+    "secure_boot", "os", "glibc", "arch", "gcc", "toolkits", "nvcc", "env", "wsl", "wsl_version",
+    "windows", "docker_root", "docker_context", "dockerd_path", "docker", "no_cgroups",
+    "container_toolkit", "podman", "podman_root", "cdi_spec_version", "cdi_devices", "cdi_driver",
+    "selinux", "container_use_devices", "proc_devices", "cdi_spec_majors", "params",
+    "modprobe_conf", "apt_list_files", "packages", "held", "services", "nvswitches", "libraries",
+    "l4t", "shm_mib", "compilers", "inside", "nouveau", "memory_mib",
 }  # fmt: skip
 IMAGE_KEYS = {"torch", "torch_cuda", "toolkit", "user", "os", "torch_arch_list", "packages", "env"}
 _CONFIG = "/etc/nvidia-container-runtime/config.toml"
@@ -69,7 +70,8 @@ def host_of(given: Given) -> Host:
         packages=Pairs(given.get("packages", {})),
         held=tuple(given.get("held", ())),
         apt_sources=tuple(
-            AptSource(path=path, says=text) for path, text in given.get("apt_list_files", {}).items()
+            AptSource(path=path, says=text)
+            for path, text in given.get("apt_list_files", {}).items()
         ),
         services=Pairs(given.get("services", {})),
         nvswitches=given.get("nvswitches", 0),
@@ -100,11 +102,11 @@ def _gpu(one: Given, given: Given, *, works: bool) -> Gpu:
 
 def _driver(given: Given, version: str, *, works: bool, wsl: bool) -> Driver:
     source = "nvml" if works else "/proc/driver/nvidia/version"
-    module = given.get("module_flavour") or (None if wsl else _fitting(given))
+    module: Module | None = given.get("module_flavour") or (None if wsl else _fitting(given))
     return Driver(version=version, cuda=given.get("driver_cuda"), module=module, source=source)
 
 
-def _fitting(given: Given) -> str:
+def _fitting(given: Given) -> Module:
     """The flavour that fits the cards of a case."""
     old = any(float(one.get("cc", 8.9)) < 7.5 for one in given.get("gpus", ()))
     return "proprietary" if old else "open"
@@ -112,7 +114,12 @@ def _fitting(given: Given) -> str:
 
 def _os(given: Given) -> Os:
     id = given.get("os", "ubuntu24.04")
-    glibc = {"ubuntu22.04": "2.35", "ubuntu24.04": "2.39", "ubuntu26.04": "2.43", "debian12": "2.36"}
+    glibc = {
+        "ubuntu22.04": "2.35",
+        "ubuntu24.04": "2.39",
+        "ubuntu26.04": "2.43",
+        "debian12": "2.36",
+    }
     return Os(
         id=id,
         name=id,
@@ -200,7 +207,7 @@ def _probes(smi: str | None) -> tuple[Probe, ...]:
 
 def _kernel(given: Given, version: str | None) -> Kernel:
     loaded = given.get("module_loaded", True)
-    flavour = given.get("module_flavour") or _fitting(given)
+    flavour: Module = given.get("module_flavour") or _fitting(given)
     modules = []
     if version and not given.get("wsl"):
         running = version if loaded else None

@@ -16,7 +16,11 @@ from tests.cases.grade import Case, cases
 from tests.cases.machines import HOST_KEYS, IMAGE_KEYS, host_of, image_of
 
 Cap = pytest.CaptureFixture[str]
-SIBLINGS = yaml.safe_load(Path(__file__).with_name("doctor-siblings.yaml").read_text())
+SIBLINGS = [
+    row
+    for path in sorted(Path(__file__).parent.glob("doctor-siblings*.yaml"))
+    for row in yaml.safe_load(path.read_text())
+]
 LOGS = [case for case in cases("build") if "log" in case.given]
 
 
@@ -46,7 +50,12 @@ def test_doctor_answers_what_the_report_needed(case: Case, tmp_path: Path, capfd
 def test_a_failed_build_says_it_itself(case: Case) -> None:
     error = failure("docker", case.given["log"])
     step = {"argv": [], "text": error.fix, "check": "", "why": ""}
-    finding = {"id": case.want.get("finding"), "severity": "error", "steps": [step], "says": error.what}
+    finding = {
+        "id": case.want.get("finding"),
+        "severity": "error",
+        "steps": [step],
+        "says": error.what,
+    }
     assert grade_findings({"findings": [finding]}, 4, case.want) == []
 
 
@@ -69,7 +78,9 @@ def test_each_case_has_siblings_with_a_public_source() -> None:
     assert all(row["source"].startswith("https://") for row in SIBLINGS)
 
 
-def test_the_reader_of_logs_takes_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: Cap) -> None:
+def test_the_reader_of_logs_takes_standard_input(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: Cap
+) -> None:
     (tmp_path / "host.json").write_bytes(dump(host_of({})))
     raw = io.BytesIO("CUDA error 804\r\n".encode("utf-16"))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(raw))

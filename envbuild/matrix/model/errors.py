@@ -33,9 +33,11 @@ class Cause(Value):
 
     Attributes:
         when: names of `advice.when`; ``not-`` in front turns one round. Empty = everywhere.
+        id: of the finding, where it is not that of the row.
     """
 
     when: tuple[str, ...] = ()
+    id: str | None = None
     severity: Severity | None = None
     says: str
     why: str = ""
@@ -49,6 +51,8 @@ class ErrorText(Row):
         texts: what is searched for, whatever the case of its letters. ``{name}`` stands for one
             word, which is captured; ``{}`` for at most 100 characters of the same line.
         code: the number that CUDA gives the error, where it has one.
+        explains: texts that follow from this one: they are no faults of their own beside it.
+        causes: empty = the text says nothing by itself; conditions (``saw-X``) ask for it.
     """
 
     id: str
@@ -56,6 +60,7 @@ class ErrorText(Row):
     texts: tuple[str, ...]
     code: int | None = None
     severity: Severity = "error"
+    explains: tuple[str, ...] = ()
     causes: tuple[Cause, ...]
 
 
