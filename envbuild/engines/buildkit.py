@@ -30,7 +30,7 @@ def probe() -> EngineFacts | None:
 
     def once(argv: Sequence[str], env: Mapping[str, str]) -> proc.Completed:
         if tuple(argv) not in asked:
-            asked[tuple(argv)] = here.runner(argv, env)
+            asked[tuple(argv)] = here.runner(argv, env, limit)
         return asked[tuple(argv)]
 
     mine = dataclasses.replace(here, runner=once)
