@@ -28,7 +28,7 @@ def probe() -> EngineFacts | None:
     here = look.here(_PATIENCE | dict(os.environ))
     asked: dict[tuple[str, ...], proc.Completed] = {}
 
-    def once(argv: Sequence[str], env: Mapping[str, str]) -> proc.Completed:
+    def once(argv: Sequence[str], env: Mapping[str, str], limit: float) -> proc.Completed:
         if tuple(argv) not in asked:
             asked[tuple(argv)] = here.runner(argv, env, limit)
         return asked[tuple(argv)]
