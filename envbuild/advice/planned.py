@@ -7,7 +7,7 @@ from envbuild.values.plan import Plan
 from envbuild.values.request import Request, Wish
 
 
-def planned(host: Host, packages: tuple[str, ...], **changes: object) -> Plan | None:
+def planned(host: Host | None, packages: tuple[str, ...], **changes: object) -> Plan | None:
     """The plan for a machine; None where it has no known GPU, or the request cannot be read."""
     from envbuild.planner.plan import plan
     from envbuild.planner.resolve import resolve

@@ -84,6 +84,18 @@ class Scene(Value):
         """Each GPU whose compute capability is known, with what its rows say."""
         return _cards(self.host.gpus)
 
+    @property
+    def driver_cuda(self) -> str | None:
+        """The newest CUDA that the driver serves, as it says itself or as its release tells."""
+        driver = self.host.driver
+        if driver is None or driver.version is None:
+            return driver.cuda if driver is not None else None
+        if driver.cuda is not None:
+            return driver.cuda
+        from envbuild.planner.drivers import level
+
+        return level(table(), driver.version, windows=self.wsl2)
+
     def capability(self, cc: str) -> "Capability | None":
         """The row of a compute capability."""
         return next((row for row in load().capabilities if row.cc == cc), None)
