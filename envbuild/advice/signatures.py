@@ -35,8 +35,12 @@ _CALLS = (
     *("cuinit", "cudagetdevicecount", "cudagetlasterror", "cudamalloc", "cudasetdevice"),
     *("cudadevicesynchronize", "cudalaunchkernel", "cuda initialization", "cuda init"),
 )
-# A number that says which error: not a line of a file (`main.cu:222`), not a part of a version.
-_CODE = re.compile(r"(?:(?<!line)(?<!line:)[\s=(]|: )(\d{1,3})(?![\w.]|:\d)")
+# A number that says which error: not a line of a file (`main.cu:222`), a size or a version.
+_CODE = re.compile(
+    r"(?:error|err|code|returned|failed|failure|status|result)(?:[ \t]+(?:code|with|number)){0,2}"
+    r"[\s:=(#]{1,3}(\d{1,3})(?![\w.]|:\d)",
+    re.IGNORECASE,
+)
 
 
 class Text(NamedTuple):
@@ -134,7 +138,7 @@ class _Scan:
     def _judged(self, text: Text, line: str, column: int) -> tuple[str, Pairs, int] | None:
         """The row whose text the line holds, the captured words, and where it begins."""
         if text.pattern is None:
-            code = _CODE.search(line, column + len(text.piece), column + len(text.piece) + 80)
+            code = _CODE.search(line, column, column + 120)
             id = self.signatures.codes.get(int(code[1])) if code else None
             return (id, Pairs(), column) if id else None
         match = _compiled(text.pattern).search(line)

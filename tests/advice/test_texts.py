@@ -1,0 +1,93 @@
+"""Rows of `errors.yaml`: each knows the lines it is for, and leaves alone those that look alike."""
+
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from envbuild.advice import when
+from envbuild.advice.rows import advice_of
+from envbuild.advice.scene import Scene
+from envbuild.advice.signatures import Signatures
+from envbuild.matrix.load import load_errors
+from envbuild.matrix.model.errors import ErrorText
+from envbuild.values.host import Host
+
+LINES = yaml.safe_load(Path(__file__).with_name("texts.yaml").read_text())
+ROWS = {row.id: row for row in load_errors().errors}
+EVERY = Signatures(load_errors().errors)
+TOLD = [row for row in ROWS.values() if row.causes]
+
+
+def ids(text: str) -> set[str]:
+    return {seen.id for seen in EVERY.scan(io.BytesIO(text.encode()), "log")}
+
+
+@pytest.mark.parametrize("row", TOLD, ids=lambda row: row.id)
+def test_a_row_knows_its_lines_and_no_other(row: ErrorText) -> None:
+    given = LINES[row.id]
+    for line in given["like"]:
+        assert row.id in ids(f"before\n{line}\nafter\n"), line
+    for line in given["unlike"]:
+        assert row.id not in ids(f"before\n{line}\nafter\n"), line
+
+
+def test_every_row_has_lines_and_every_line_a_row() -> None:
+    assert LINES.keys() == {row.id for row in TOLD}
+    assert all(given["like"] and given["unlike"] for given in LINES.values())
+    assert len(ROWS) >= 59
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.id)
+def test_each_text_of_a_row_is_found_in_itself(row: ErrorText) -> None:
+    for text in row.texts:
+        line = re.sub(r"\{\w+\}", "word-1", text).replace("{}", " ... ")
+        assert row.id in ids(f"#12 0.312 {line}"), text
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.id)
+def test_a_row_can_be_searched_in_bounded_time_and_its_words_are_used(row: ErrorText) -> None:
+    for text in row.texts:
+        pieces = re.split(r"\{\w*\}", text)
+        assert len(pieces) <= 3, f"{text}: more than two places"
+        assert max(map(len, pieces)) >= 7, f"{text}: too short to be searched for"
+    named = {name for text in row.texts for name in re.findall(r"\{(\w+)\}", text)}
+    for cause in row.causes:
+        places = re.findall(r"\{(\w+)\}", f"{cause.says} {cause.why} {cause.steps}")
+        assert set(places) <= named | {"os", "driver", "cc"}, row.id
+
+
+@pytest.mark.parametrize("row", TOLD, ids=lambda row: row.id)
+def test_the_last_cause_holds_everywhere_and_conditions_exist(row: ErrorText) -> None:
+    known = frozenset(ROWS)
+    assert row.causes[-1].when == ()
+    assert all(when.known(name, known) for cause in row.causes for name in cause.when)
+    assert set(row.explains) <= known
+
+
+@pytest.mark.parametrize("row", TOLD, ids=lambda row: row.id)
+def test_each_fault_has_steps_that_can_be_checked(row: ErrorText) -> None:
+    for cause in row.causes:
+        if (cause.severity or row.severity) == "error":
+            assert cause.steps, f"{row.id}: {cause.says}"
+        for fix in cause.steps:
+            assert bool(fix.run) != bool(fix.do), f"{row.id}: {fix}"
+            assert fix.check, f"{row.id}: {fix}"
+            assert fix.why, f"{row.id}: {fix}"
+            assert shlex.split(fix.run) or fix.do
+
+
+@pytest.mark.parametrize("platform", ["linux", "wsl2", "jetson", "windows"])
+def test_a_row_says_something_of_each_of_its_lines_on_each_system(platform: str) -> None:
+    for row in TOLD:
+        for line in LINES[row.id]["like"]:
+            seen = EVERY.scan(io.BytesIO(line.encode()), "log")
+            scene = Scene(host=Host(kind="made", platform=platform), seen=seen)
+            own = scene.saw(row.id)
+            assert own is not None
+            told = advice_of(row, scene, own)
+            assert told is not None, f"{row.id}: {line}"
+            assert "{" not in told.finding.says + "".join(s.text for s in told.finding.steps)
