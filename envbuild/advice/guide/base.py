@@ -55,6 +55,19 @@ DRIVER_VERSION = (
 )
 """The command that prints the version of the driver that runs."""
 
+
+def looked(host: Host | None, *probes: str) -> bool:
+    """Whether somebody looked for a thing on a machine, so that what is not there is missing.
+
+    Args:
+        host: the machine; a file that lists neither engines nor probes was written by hand.
+        probes: those that find it; a failed one leaves it unknown.
+    """
+    if host is None or not (host.kind == "detected" or host.engines or host.probes):
+        return False
+    return all(probe.ok for probe in host.probes if probe.name in probes)
+
+
 Make = Callable[[Case], Section | None]
 """One section of a guide, None where this case has none of it."""
 

@@ -173,6 +173,8 @@ def about(made: Case) -> tuple[str, ...]:
     if host is not None and host.gpus:
         cards = ", ".join(gpu.name or "a GPU" for gpu in host.gpus)
     where = own.image.ref or f"this machine, as {own.toolkit_source}"
+    if made.kind == "rented":
+        where = "a folder of your own, without an engine"
     lines = [f"plan: CUDA {own.cuda} for {cards}: {where}"]
     if host is None:
         lines.append("machine: nothing of it was looked at, so that every state is unknown")

@@ -1,7 +1,7 @@
 """A container engine, and a container of it that sees the GPU."""
 
 from envbuild.advice.fixes import container, docker, windows
-from envbuild.advice.guide.base import Case, at_least, cite, line, ps, state, wsl
+from envbuild.advice.guide.base import Case, at_least, cite, line, looked, ps, state, wsl
 from envbuild.advice.guide.windows import distribution_name
 from envbuild.host.access import Containers, gpu_flags
 from envbuild.matrix.load import load, load_reference
@@ -29,11 +29,6 @@ def name(case: Case) -> str:
 def is_desktop(engine: EngineFacts) -> bool:
     """Docker Desktop's own machine, not a server of this system."""
     return "docker desktop" in (engine.system or "").lower()
-
-
-def _looked(case: Case) -> bool:
-    """Engines were looked for, so that what is not there is missing."""
-    return case.host is not None and any(probe.name == "engines" for probe in case.host.probes)
 
 
 def _since(engine: str, feature: str) -> str | None:
@@ -96,7 +91,7 @@ def docker_engine(case: Case) -> Section | None:
         return None
     found = facts(case, "docker")
     here = found.answers and not is_desktop(found) if found is not None else None
-    if found is None and _looked(case):
+    if found is None and looked(case.host, "engines"):
         here = False
     asleep = found is not None and not found.answers
     steps = (docker.started(), docker.group()) if asleep else docker.steps(row, case.os)
@@ -127,7 +122,7 @@ def container_toolkit(case: Case) -> Section | None:
     host = case.host
     engine = facts(case, name(case))
     known: bool | None = None
-    if host is not None and _looked(case):
+    if host is not None and looked(host, "engines", "toolkit"):
         known = engine is not None and bool(engine.access)
     tool = host.container_toolkit if host is not None else None
     jetson = case.plan.platform.startswith("jetson")

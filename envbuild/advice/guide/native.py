@@ -3,7 +3,16 @@
 from envbuild.advice.fixes import driver as fixes
 from envbuild.advice.fixes import secure_boot
 from envbuild.advice.guide import engine, toolkit
-from envbuild.advice.guide.base import DRIVER_VERSION, Case, Make, fits, next_branch, state, within
+from envbuild.advice.guide.base import (
+    DRIVER_VERSION,
+    Case,
+    Make,
+    fits,
+    looked,
+    next_branch,
+    state,
+    within,
+)
 from envbuild.matrix.load import load, load_reference
 from envbuild.planner.ranges import numbers
 from envbuild.values.finding import Step
@@ -44,7 +53,7 @@ def driver(case: Case) -> Section | None:
     known = fits(here.version, case) if here is not None else None
     if known is not True and on_disk and on_disk[0].on_disk:
         known = fits(on_disk[0].on_disk, case)
-    if known is None and _looked(case):
+    if known is None and looked(host, "gpu"):
         known = False
     flavours = {here.module if here is not None else None, *(m.flavour for m in on_disk)}
     wrong = _needed(case) is not None and bool(flavours - {None, _needed(case)})
@@ -70,7 +79,7 @@ def driver_runs(case: Case) -> Section | None:
     host = case.host
     here = host.driver if host is not None else None
     wrong = here is not None and here.module is not None and here.module != _needed(case)
-    known = fits(here.version, case) if here is not None else False if _looked(case) else None
+    known = fits(here.version, case) if here is not None else False if looked(host, "gpu") else None
     return Section(
         id="driver-runs",
         title="The driver runs and finds the card",
@@ -101,10 +110,6 @@ def _needed(case: Case) -> Module | None:
 def _row(case: Case, number: int, kind: Module) -> str:
     row = fixes.package(load_reference(), case.system, number, kind)
     return f"{row.os} {row.status}" if row is not None else "none"
-
-
-def _looked(case: Case) -> bool:
-    return case.host is not None and any(p.name in {"nvml", "gpu", "pci"} for p in case.host.probes)
 
 
 def _without_restart(steps: tuple[Step, ...]) -> tuple[Step, ...]:

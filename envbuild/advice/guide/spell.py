@@ -6,7 +6,8 @@ import shlex
 from envbuild.advice.guide.base import ps
 from envbuild.values.finding import Step
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./:=+,@%-]+", re.ASCII)
+# A comma makes a list and an @ a table of what stands bare in PowerShell.
+_PLAIN = re.compile(r"[A-Za-z0-9_./:=-]+", re.ASCII)
 # What a shell expands between double quotes, and a backslash before what it would escape.
 _EXPANDED = re.compile(r"[$`\"!]|\\[$`\"\\\n]|\\$")
 

@@ -4,7 +4,7 @@ import re
 
 from envbuild.advice.fixes import compilers, proof
 from envbuild.advice.guide import engine
-from envbuild.advice.guide.base import Case, line, state
+from envbuild.advice.guide.base import Case, line, looked, state
 from envbuild.data import folder
 from envbuild.matrix.load import load, load_reference
 from envbuild.planner.ranges import minor
@@ -39,8 +39,8 @@ def toolkit(case: Case) -> Section | None:
     version, nvcc = minor(plan.cuda), _nvcc(plan)
     own = nvcc or "nvcc"
     steps = tuple(s for f in plan.findings if f.id == "host-install" for s in f.steps)
-    if not steps and plan.toolkit_source == "distro":
-        steps = _distro(plan)
+    if not steps:
+        steps = _distro(plan) if plan.toolkit_source == "distro" else _private(plan)
     host = case.host
     found = [t for t in (host.toolkits if host is not None else ()) if t.name == "cuda"]
     fits = [t for t in found if t.version and minor(t.version) == version]
@@ -57,15 +57,11 @@ def toolkit(case: Case) -> Section | None:
         test=test,
         fails="nvcc is not found by its bare name: it is not on PATH, the full path works. "
         "Another release: an older toolkit lies there, too",
-        state=state(True if fits else (False if found or _looked(case) else None)),
+        state=state(True if fits else (False if found or looked(case.host, "toolchain") else None)),
         seen=", ".join(f"CUDA {t.version} in {t.path}" for t in found),
         optional=case.plan.where != "host",
-        source=next((f.source for f in plan.findings if f.id == "host-install"), ""),
+        source=next(f.source for f in plan.findings if f.id in {"host-install", "toolkit-chosen"}),
     )
-
-
-def _looked(case: Case) -> bool:
-    return case.host is not None and any(p.name == "toolchain" for p in case.host.probes)
 
 
 def _distro(plan: Plan) -> tuple[Step, ...]:
@@ -76,6 +72,19 @@ def _distro(plan: Plan) -> tuple[Step, ...]:
             why="the system's own archive has it; its non-free part must be on",
             argv=("sudo", "apt-get", "install", "-y", *row.packages),
             check="nvcc --version",
+        ),
+    )
+
+
+def _private(plan: Plan) -> tuple[Step, ...]:
+    """A folder of one's own, by the local engine."""
+    cc = ("--cc", ",".join(plan.cc)) if plan.cc else ()
+    wanted = ("--cuda", minor(plan.cuda or ""), "--toolkit-source", plan.toolkit_source or "")
+    return (
+        Step(
+            why="fetch what is locked, by hash, into one private folder; no root is needed",
+            argv=("envbuild", "build", "--engine", "local", *cc, *wanted),
+            check="envbuild run -- nvcc --version",
         ),
     )
 

@@ -19,7 +19,7 @@ from envbuild.matrix.load import load_reference
 from envbuild.values.guide import Section
 from envbuild.values.host import Windows
 
-_SMI = "nvidia-smi.exe --query-gpu={} --format=csv,noheader"
+_SMI = "nvidia-smi.exe '--query-gpu={}' '--format=csv,noheader'"
 _FIRST = " | Select-Object -First 1"
 
 
@@ -84,7 +84,7 @@ def driver(case: Case) -> Section:
 
 
 def _driver_test(case: Case) -> str:
-    version = f'[version]"$({_SMI.format("driver_version")}{_FIRST})"'
+    version = f"[version]({_SMI.format('driver_version')}{_FIRST})"
     parts = [f"{version} -ge [version]{ps(version_of(case.least_driver or '1'))}"]
     beyond = next_branch(case.last_branch) if case.last_branch is not None else None
     if beyond is not None:
@@ -118,7 +118,7 @@ def driver_model(case: Case) -> Section | None:
 
 def subsystem(case: Case) -> Section:
     """WSL itself."""
-    least = wsl("systemd" if case.way == "docker" else "wsl-for-docker-desktop").least
+    least = wsl("wsl-for-docker-desktop").least
     version = _windows(case).wsl
     if version is None and case.host is not None and case.host.wsl is not None:
         version = case.host.wsl.version
