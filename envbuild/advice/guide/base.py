@@ -51,9 +51,10 @@ class Case(msgspec.Struct, frozen=True):
 
 
 DRIVER_VERSION = (
-    "nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1"
+    "nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null "
+    "| grep -m 1 -x '[0-9.]*'"
 )
-"""The command that prints the version of the driver that runs."""
+"""The command that prints the version of the driver that runs, nothing where it says a word."""
 
 
 def looked(host: Host | None, *probes: str) -> bool:

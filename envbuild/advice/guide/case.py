@@ -71,7 +71,7 @@ def case(kind: Kind, request: Request, host: Host | None, way: str = "") -> Case
 
     Args:
         kind: of the guide.
-        request: what the machine shall run.
+        request: what the machine shall run; its base system is that of the machine here.
         host: the machine, None = nothing is known of it.
         way: the engine that was asked for, empty = whichever.
 
@@ -80,7 +80,8 @@ def case(kind: Kind, request: Request, host: Host | None, way: str = "") -> Case
     """
     asked = replace(request, platform=request.platform or _platform(kind, host))
     here = _seen(kind, host)
-    made = _planned(kind, asked, here)
+    inside = asked if asked.where == "host" else replace(asked, base_os=None)
+    made = _planned(kind, inside, here)
     os = _system(kind, asked, host, here)
     return Case(
         kind=kind,

@@ -87,7 +87,7 @@ def hold(case: Case) -> Section | None:
     if last is None:
         return None
     return Section(
-        id="hold-driver",
+        id="hold-provider",
         title=f"The provider's driver is of R{last} or older",
         why=f"newer branches than R{last} do not drive this card, and the pin is the provider's to "
         "set: look each time you rent",

@@ -80,7 +80,10 @@ def text(guide: Guide, written: str, paint: Paint | None = None) -> str:
         "mark": _marker(guide),
         "grouped": _grouped,
     }
-    return templates.fill(f"setup/{template[written]}", **values).decode()
+    # Without this mark, Windows PowerShell reads a file in the code page of the machine, where
+    # parts of foreign letters are quotes.
+    mark = "\ufeff" if written == "powershell" else ""
+    return mark + templates.fill(f"setup/{template[written]}", **values).decode()
 
 
 def _parts(guide: Guide) -> list[Part]:
