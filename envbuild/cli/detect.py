@@ -1,47 +1,73 @@
-"""``envbuild detect``: what this machine is, for people or as a record that ``--host`` replays."""
+"""``envbuild detect``: what this machine or an image is, for people or as a record to replay."""
 
 from typing import Annotated
 
 import typer
 
-from envbuild.cli import show
+from envbuild.cli import detect_table, show
 from envbuild.cli.options import OutputFlags, expand
-from envbuild.values.host import EngineFacts, Gpu, Host, Tool
-
-Rows = list[tuple[str, str]]
+from envbuild.errors import InputError
+from envbuild.values.host import Host
+from envbuild.values.image import ImageFacts
 
 
 @expand
 def command(
     flags: OutputFlags,
+    *,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="Write the record to a file.")
     ] = None,
     host: Annotated[
         str | None, typer.Option("--host", help="Show a recorded host instead of this one.")
     ] = None,
+    image: Annotated[
+        str | None, typer.Option("--image", help="Look inside an image instead; no GPU is used.")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", help="docker or podman, of an --image.")
+    ] = None,
     redact: Annotated[
-        bool, typer.Option("--redact", help="Leave out uuids and home folders.")
+        bool, typer.Option("--redact", help="Leave out uuids, names and home folders.")
     ] = False,
 ) -> int:
     """Show what this machine is; record it with --json or -o."""
+    if image is not None and (host is not None or redact):
+        what = f"--image and {'--host' if host is not None else '--redact'} do not go together"
+        raise InputError(what, fix="give one of them")
+    if image is None and engine is not None:
+        what = "--engine says what holds an image, and none is named"
+        raise InputError(what, fix="envbuild detect --image REF --engine podman")
+    if image is not None:
+        from envbuild.host.image import image_facts
+
+        found = image_facts(image, engine)
+        _tell(found, detect_table.of_image(found), flags, output)
+        return 0
     facts = _recorded(host) if host is not None else _now(record=flags.json or output is not None)
     if redact:
-        from envbuild.host.redact import redact as redacted
+        from envbuild.host import redact as names
 
-        facts = redacted(facts)
+        facts = names.redact(facts, names.own_names() if host is None else ())
+    _tell(facts, detect_table.of_host(facts), flags, output)
+    return 0
+
+
+def _tell(
+    found: Host | ImageFacts, rows: detect_table.Rows, flags: OutputFlags, output: str | None
+) -> None:
     if output is not None:
         from envbuild.io import files
         from envbuild.values.codec import dump
 
-        files.write(output, dump(facts))
-        show.note(f"written to {output}; replay it with --host {output}")
+        files.write(output, dump(found))
+        replay = f"--host {output}" if isinstance(found, Host) else f"doctor --image {output}"
+        show.note(f"written to {output}; replay it with {replay}")
     if flags.json:
-        show.json(facts)
+        show.json(found)
     elif output is None:
-        for label, text in table(facts):
+        for label, text in rows:
             show.result(f"{show.paint(f'{label:<9}', 'bold')} {show.clean(text)}")
-    return 0
 
 
 def _recorded(path: str) -> Host:
@@ -62,86 +88,3 @@ def _now(*, record: bool) -> Host:
 
     today = datetime.now(timezone.utc).date().isoformat()
     return replace(facts, kind="recorded", recorded=today)
-
-
-def table(host: Host) -> Rows:
-    """The host as labelled lines; what is not there is said, not left out."""
-    rows: Rows = [("gpu", _gpu(gpu)) for gpu in host.gpus] or [("gpu", "none found")]
-    rows.append(("driver", _driver(host)))
-    name = _words(host.os.name or host.platform, host.os.id and f"({host.os.id})")
-    kernel = host.os.kernel and f"kernel {host.os.kernel}"
-    glibc = host.os.glibc and f"glibc {host.os.glibc}"
-    rows.append(("system", _commas(name, kernel, glibc, host.os.arch)))
-    if host.wsl:
-        rows.append(("wsl", _words(f"WSL {host.wsl.generation}", host.wsl.version)))
-    if host.jetson:
-        rows.append(("jetson", _words(host.jetson.model, host.jetson.l4t)))
-    if host.inside_container:
-        rows.append(("inside", f"this is a container ({host.inside_container})"))
-    rows.append(("compiler", " · ".join(map(_tool, host.compilers)) or "none on PATH"))
-    rows += [
-        ("toolkit", _words("CUDA", t.version, t.path, f"({t.source})")) for t in host.toolkits
-    ] or [("toolkit", "no CUDA toolkit found")]
-    rows += [("engine", _engine(e)) for e in host.engines] or [
-        ("engine", "no docker, podman or apptainer: the local engine needs none")
-    ]
-    if host.container_toolkit:
-        rows.append(("ctk", _words("NVIDIA container toolkit", host.container_toolkit.version)))
-    rows += [("cdi", _words(c.path, c.version, f"({len(c.devices)} devices)")) for c in host.cdi]
-    if host.python:
-        rows.append(("python", _words(host.python.version, host.python.path)))
-    rows += [("env", f"{name}={value}") for name, value in host.env]
-    rows += [("failed", f"{p.name}: {p.says}") for p in host.probes if not p.ok]
-    if host.kind != "detected" and host.recorded:
-        rows.append((host.kind, host.recorded))
-    return rows
-
-
-def _words(*parts: str | None) -> str:
-    return " ".join(part for part in parts if part)
-
-
-def _commas(*parts: str | None) -> str:
-    return ", ".join(part for part in parts if part)
-
-
-def _gpu(gpu: Gpu) -> str:
-    return _commas(
-        gpu.name or "unnamed",
-        f"cc {gpu.cc}" if gpu.cc else "cc not known",
-        f"{gpu.memory_mib} MiB" if gpu.memory_mib else None,
-        f"MIG on, {len(gpu.mig.instances)} instances" if gpu.mig and gpu.mig.enabled else None,
-        _words(gpu.pci_bus, gpu.pci_id and f"({gpu.pci_id})"),
-        gpu.uuid,
-        gpu.source and f"from {gpu.source}",
-    )
-
-
-def _driver(host: Host) -> str:
-    driver = host.driver
-    if driver is None:
-        return "part of L4T, version not known" if host.jetson else "none loaded"
-    return _commas(
-        driver.version or "version not known",
-        f"up to CUDA {driver.cuda}" if driver.cuda else "CUDA level not known",
-        driver.module and f"{driver.module} kernel module",
-        driver.source and f"from {driver.source}",
-    )
-
-
-def _tool(tool: Tool) -> str:
-    return _words(tool.name, tool.version or "(version not known)")
-
-
-def _engine(engine: EngineFacts) -> str:
-    head = _words(engine.name, engine.version, engine.cli)
-    if not engine.answers:
-        return f"{head}: does not answer: {engine.says or 'no reason given'}"
-    return _commas(
-        head,
-        f"BuildKit: {engine.buildkit or 'not with this client'}"
-        if engine.name == "docker"
-        else None,
-        f"GPU access: {', '.join(engine.access) or 'none'}",
-        "rootless" if engine.rootless else None,
-    )

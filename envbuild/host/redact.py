@@ -1,54 +1,112 @@
 """A host without what identifies this very machine or its user, for public reports."""
 
+import functools
+import os
+import platform
 import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
 
-from envbuild.values.codec import Pairs, replace
-from envbuild.values.host import Gpu, Host, Tool
+import msgspec
 
-_HOME = re.compile(r"/(?:home|Users|root)(?:/[^/:\s]+)?|[A-Za-z]:[\\/]Users[\\/][^\\/:\s]+")
+from envbuild import data
+from envbuild.values.codec import dump_line, load
+from envbuild.values.host import Host
 
-
-def redact(host: Host) -> Host:
-    """The same machine with numbered uuids and home folders as ``~``; all versions stay."""
-    return replace(
-        host,
-        gpus=tuple(_gpu(i, gpu) for i, gpu in enumerate(host.gpus)),
-        engines=tuple(replace(e, cli=_path(e.cli), says=_path(e.says) or "") for e in host.engines),
-        cdi=tuple(
-            replace(
-                spec,
-                path=_path(spec.path),
-                devices=tuple(d for d in spec.devices if "=GPU-" not in d and "=MIG-" not in d),
-            )
-            for spec in host.cdi
-        ),
-        container_toolkit=_tool(host.container_toolkit) if host.container_toolkit else None,
-        toolkits=tuple(map(_tool, host.toolkits)),
-        compilers=tuple(map(_tool, host.compilers)),
-        python=_tool(host.python) if host.python else None,
-        env=Pairs(tuple((name, _path(_uuids(value)) or "") for name, value in host.env)),
-        probes=tuple(replace(p, says=_path(_uuids(p.says)) or "") for p in host.probes),
-    )
+_HOME = re.compile(
+    r"/(?:home|Users|root|media|run/media)(?:/(?:[^/:\n]{1,40}(?=/)|[^/:\s]+))?"
+    r"|[A-Za-z]:[\\/]Users[\\/](?:[^\\/:\n]{1,40}(?=[\\/])|[^\\/:\s]+)"
+)
+_UUID = re.compile(r"\b(GPU|MIG)-[0-9a-fA-F]{4,8}[0-9a-fA-F-]{0,32}")
+_ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
+_CONTEXTS = {"default", "desktop-linux", "desktop-windows", "rootless"}
+_DISTRO = re.compile(
+    r"(Ubuntu|Debian|docker-desktop|kali-linux|openSUSE|SUSE|OracleLinux|AlmaLinux|FedoraLinux"
+    r"|archlinux|Arch)([-_.]?(\d[\d._]*|data|Leap|Tumbleweed|Preview|LTS))*"
+)
+# Names of users and machines that are also words of this field: they tell nobody.
+_WORDS = {"root", "user", "admin", "nvidia", "cuda", "docker", "jetson", "localhost"}
+_WORDS |= {"ubuntu", "debian", "fedora", "linux", "windows", "runner", "python", "build"}
 
 
-def _gpu(index: int, gpu: Gpu) -> Gpu:
-    uuid = f"GPU-00000000-0000-0000-0000-{index:012d}" if gpu.uuid else None
-    mig = gpu.mig and replace(
-        gpu.mig,
-        instances=tuple(
-            f"MIG-00000000-0000-0000-{index:04d}-{i:012d}" for i in range(len(gpu.mig.instances))
-        ),
-    )
-    return replace(gpu, uuid=uuid, mig=mig)
+def redact(host: Host, names: tuple[str, ...] = ()) -> Host:
+    """The same machine with numbered uuids and home folders as ``~``; all versions stay.
+
+    Args:
+        host: detected or recorded.
+        names: of its user and of itself, where they are known (`own_names`).
+    """
+    numbers: dict[str, str] = {}
+
+    def number(match: re.Match[str]) -> str:
+        kind = match[1]
+        index = sum(known.startswith(kind) for known in numbers)
+        return numbers.setdefault(match[0], f"{kind}-00000000-0000-0000-0000-{index:012d}")
+
+    words = "|".join(re.escape(name) for name in names)
+    own = re.compile(rf"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])") if words else None
+
+    def plain(text: str) -> str:
+        text = _HOME.sub("~", _UUID.sub(number, text))
+        return own.sub("name", text) if own else text
+
+    # Numbers are given in the order of the GPUs, so that the first stays the first.
+    record = _walk(msgspec.json.decode(dump_line(host)), plain)
+    _fields(record)
+    return load(Host, dump_line(record), "the redacted host")
 
 
-def _tool(tool: Tool) -> Tool:
-    return replace(tool, path=_path(tool.path))
+def own_names() -> tuple[str, ...]:
+    """Names of this user and this machine; short ones and words of the field are left alone."""
+    machine = platform.node()
+    names = (os.environ.get(v, "") for v in ("USER", "LOGNAME", "USERNAME", "COMPUTERNAME"))
+    found = {*names, machine, machine.partition(".")[0]}
+    return tuple(sorted(n for n in found if len(n) > 2 and n.lower() not in _WORDS))
 
 
-def _path(text: str | None) -> str | None:
-    return _HOME.sub("~", text) if text else text
+def _walk(value: Any, plain: Callable[[str], str]) -> Any:  # noqa: ANN401
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [_walk(one, plain) for one in value]
+    if isinstance(value, dict):
+        return {plain(name): _walk(one, plain) for name, one in value.items()}
+    return value
 
 
-def _uuids(text: str) -> str:
-    return re.sub(r"\b(GPU|MIG)-[0-9a-fA-F-]{8,}", r"\1-0", text)
+def _fields(record: dict[str, Any]) -> None:
+    """What only its place tells to be a name."""
+    for spec in record["cdi"]:
+        spec["devices"] = [d for d in spec["devices"] if "=GPU-" not in d and "=MIG-" not in d]
+    for engine in record["engines"]:
+        if engine["context"] not in {None, *_CONTEXTS}:
+            engine["context"] = "other"
+    for source in record["apt_sources"]:
+        source["url"] = source["url"] and _vendor(source["url"])
+    for probe in record["probes"]:
+        if probe["name"] == "mount":
+            probe["says"] = re.sub(r"^.* \(", "a mount (", probe["says"])
+    record["env"] = {name: _ADDRESS.sub("0.0.0.0", text) for name, text in record["env"].items()}  # noqa: S104
+    if record["wsl"] and record["wsl"]["distro"]:
+        record["wsl"]["distro"] = _distro(record["wsl"]["distro"])
+    if record["windows"]:
+        distros = record["windows"]["distros"]
+        record["windows"]["distros"] = {_distro(name): g for name, g in distros.items()}
+
+
+def _distro(name: str) -> str:
+    return name if _DISTRO.fullmatch(name) else "other"
+
+
+def _vendor(url: str) -> str:
+    """The address if it is a vendor's own; of a mirror the path only."""
+    parts = urlsplit(url)
+    return url if parts.hostname in _public() else f"{parts.scheme}://mirror{parts.path}"
+
+
+@functools.cache
+def _public() -> frozenset[str]:
+    """Hosts that the matrices name: everybody knows them."""
+    text = (data.folder("matrices") / "compiled-reference.json").read_text(encoding="utf-8")
+    return frozenset(re.findall(r"https?://([\w.-]{4,100})", text))
