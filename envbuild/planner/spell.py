@@ -1,8 +1,22 @@
-"""A target or request as the command line that asks for it."""
+"""A target or request as the command line that asks for it; a plan in a few words."""
+
+from typing import TYPE_CHECKING
 
 from envbuild.planner.target import Target
 from envbuild.values.codec import replace
 from envbuild.values.request import Request, Wish
+
+if TYPE_CHECKING:
+    from envbuild.planner.choose import Choice
+
+_FROM = {
+    "image": "the vendor's image",
+    "wheels": "wheels",
+    "distro": "the distribution",
+    "apt": "the vendor's repository",
+    "redist": "the vendor's archives",
+    "conda": "conda",
+}
 
 
 def as_request(target: Target) -> Request:
@@ -84,3 +98,13 @@ def argv(request: Request, command: str = "plan") -> tuple[str, ...]:
 
 def _wish(wish: Wish) -> str:
     return f"{wish.name}{'==' if wish.range[:1].isdigit() else ''}{wish.range}"
+
+
+def describe(target: Target, choice: "Choice", *, contained: bool = False) -> str:
+    """A plan in a few words."""
+    place, build = choice.place, choice.build
+    what = f"CUDA {place.release} from {_FROM[place.source]}"
+    what += f" on {place.os}" if place.os is not None else ", on the machine itself"
+    if build is not None:
+        what = f"torch {build.torch} from {build.index}, {what}"
+    return f"{what}, in a container" if contained and target.where == "image" else what
