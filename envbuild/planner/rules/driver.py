@@ -147,9 +147,10 @@ def jit_on_driver(table: Table, place: Place, target: Target) -> Finding | None:
     if toolkit is None or level is None or numbers(toolkit.cuda) <= numbers(level):
         return None
     if isinstance(place.row, ImageTag) and forwarded(table, place.row, target):
-        says = (
-            f"the tag {place.release} brings a libcuda of CUDA {place.cuda}, newer than the "
-            f"driver's (CUDA {level}): it is taken, and compiles PTX of that level"
+        says = about(
+            place.cuda,
+            "its tag brings a libcuda of its own level, above the driver's "
+            f"(CUDA {level}): that one is loaded, and compiles its PTX",
         )
         why = "forward compatibility: data-centre cards and the branches the tag lists, no others"
         return Finding(id="forward-compat", severity="info", says=says, why=why, source=place.cite)
