@@ -1,13 +1,15 @@
 """What of a machine counts: WSL 1, Windows, other systems, and the rows of its own system."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from envbuild.cli.app import run
 from envbuild.errors import EnvbuildError, InputError, MachineError
+from envbuild.values.codec import dump, replace
 from envbuild.values.codec import load as read
-from envbuild.values.codec import replace
 from envbuild.values.host import Driver, Gpu, Host, Os, Tool
 from tests.planner.ask import ask, ids, target
 
@@ -155,3 +157,48 @@ def test_wsl_on_arm_is_not_known(fields: dict[str, str], warned: bool) -> None:
     if warned:
         assert plan.outcome == "warn"
         assert [(n.min, n.recommended) for n in plan.driver] == [(None, None)]
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "kept"),
+    [
+        (["plan", "--where", "host", "--with", "numba>=0.6"], 3, "--with 'numba>=0.6'"),
+        (["plan", "--cuda", "13"], 3, "envbuild plan"),
+        (["lock", "--cuda", "13"], 3, "envbuild plan"),
+    ],
+)
+def test_a_suggested_command_is_for_the_same_machine(
+    argv: list[str],
+    code: int,
+    kept: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "my host.json"
+    old = replace(made("linux"), gpus=(replace(RTX, name="GTX 1080 Ti", cc="6.1"),))
+    file.write_bytes(dump(replace(old, os=Os(id="fedora42", arch="x86_64"))))
+    assert run([*argv, "--host", str(file)]) == code
+    said = "".join(capfd.readouterr())
+    (command,) = [line for line in said.splitlines() if f"--host '{file}'" in line]
+    assert kept in command
+    again = shlex.split(command[command.index("envbuild plan") :])[1:]
+    assert run([*again, "--json"]) == 0
+
+
+def test_a_machine_without_a_card_keeps_the_flags(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "no card.json"
+    file.write_bytes(dump(replace(made("linux"), gpus=())))
+    assert run(["plan", "--where", "host", "--feature", "bf16", "--host", str(file)]) == 4
+    fix = f"envbuild plan --cc 9.0 --feature bf16 --where host --host '{file}'"
+    assert fix in capfd.readouterr().err
+
+
+def test_another_c_library_is_that_of_another_system() -> None:
+    """Pascal needs an old toolkit, and that an old C library: a newer one is no way."""
+    here = made("linux", gpus=(replace(RTX, cc="6.1"),), os=Os(id="fedora42", arch="x86_64"))
+    whys = [step.why for step in ask(host=here, where="host").findings[0].steps]
+    assert any("older C library: ubuntu24.04 has glibc 2.39" in why for why in whys)
+    assert any(why.startswith("without --where host") for why in whys)
+    assert not any("newer" in why or "this machine" in why for why in whys)

@@ -39,7 +39,7 @@ NOTES = (
     driver.require_brand,
     host.glibc_unknown,
     host.not_of_image,
-    host.repository,
+    host.installed,
     driver.wsl,
     windows.windows_host,
     windows.wsl_arm,
