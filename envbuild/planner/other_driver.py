@@ -28,7 +28,7 @@ def change(table: Table, target: Target) -> Step:
             text="give one of them a machine of its own",
             check="envbuild plan on each machine",
         )
-    if target.module is not None and feasible(table, replace(target, module=None)):
+    if _stays(table, target):
         return _modules(table, target)
     free = without(target, (_DRIVER,))
     least = window(table, free)
@@ -43,6 +43,15 @@ def change(table: Table, target: Target) -> Step:
         text=f"install on the machine, not in the image: {least}",
         check="nvidia-smi names the new version",
     )
+
+
+def _stays(table: Table, target: Target) -> bool:
+    """The driver would do, and comes with the kernel modules that are needed."""
+    if target.driver is None or target.module is None:
+        return False
+    row, needs = drivers.branch_of(table, target.driver), drivers.modules(table, target.cards)
+    comes = row is not None and needs in row.modules and needs != target.module
+    return comes and feasible(table, replace(target, module=None))
 
 
 def _modules(table: Table, target: Target) -> Step:
@@ -67,8 +76,7 @@ def installing(table: Table, target: Target) -> tuple[Step, ...]:
     if target.declared or asked or special or apart(table, target.cards) is not None:
         return ()
     free = without(target, (_DRIVER,))
-    keeps = target.module is not None and feasible(table, replace(target, module=None))
-    version = target.driver if keeps else _recommended(table, free)
+    version = target.driver if _stays(table, target) else _recommended(table, free)
     row = drivers.branch_of(table, version) if version is not None else None
     return drivers.installation(table, target, row)[1] if row is not None else ()
 

@@ -45,37 +45,25 @@ def _last_branch(table: Table, card: Card, target: Target) -> Finding | None:
 
 
 def _first_driver(table: Table, card: Card, target: Target) -> Finding | None:
-    """The driver is older than what could know the card: the first toolkit with its target.
-
-    The first driver whose documents list a product is no bound: many drove it before.
-    """
+    """The driver in hand is older than any that could know the card."""
     row = table.capability(card.cc)
     if target.driver is None or card.driven:
         return None
-    if drivers.first_toolkit(table, row) is not None or target.windows:
-        return _older_than_target(table, card, target)
-    # A beta or a distribution's build of the same branch may drive the card earlier.
-    first = row.first_driver
-    if first is None or numbers(target.driver)[0] >= numbers(first)[0]:
+    windows, level = target.windows, target.driver_cuda
+    if not drivers.too_old(table, row, target.driver, level, windows=windows):
         return None
+    first = drivers.first_toolkit(table, row)
+    if first is not None:
+        says = (
+            f"driver {target.driver} (CUDA {level}) is older than the first toolkit that knows "
+            f"{row.arch} (cc {card.cc}), CUDA {first.cuda}"
+        )
+        return error("driver-first", says, cite(first, first.cuda))
     says = (
         f"driver {target.driver} is older than {card.name or row.arch} (cc {card.cc}): "
-        f"{first} is the first known to drive it"
+        f"{row.first_driver} is the first known to drive it"
     )
     return error("driver-first", says, cite(row, row.cc))
-
-
-def _older_than_target(table: Table, card: Card, target: Target) -> Finding | None:
-    """A driver serves no card that its own toolkit does not know."""
-    row, level = table.capability(card.cc), target.driver_cuda
-    first = drivers.first_toolkit(table, row)
-    if first is None or level is None or numbers(level) >= numbers(first.cuda):
-        return None
-    says = (
-        f"driver {target.driver} (CUDA {level}) is older than the first toolkit that knows "
-        f"{row.arch} (cc {card.cc}), CUDA {first.cuda}"
-    )
-    return error("driver-first", says, cite(first, first.cuda))
 
 
 def _module(table: Table, card: Card, target: Target) -> Finding | None:
