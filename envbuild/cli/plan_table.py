@@ -161,14 +161,13 @@ def _access(plan: Plan) -> str:
     """How a container gets its GPU, and where that is from."""
     said = {f.id for f in plan.findings}
     flags = plan.run.apptainer if plan.access == "native" else plan.run.docker
-    if plan.declared:
-        why = "assumed, no engine was looked at"
-    elif "container-access" in said:
+    seen = any(p.fact == "access" and p.origin != "default" for p in plan.provenance)
+    if "container-access" in said:
         why = "after the steps of container-access below"
     elif "container-engine" in said:
         why = "on other machines, no engine answers here"
     else:
-        why = "the best that the engine here offers"
+        why = "the best that the engine here offers" if seen else "assumed, no engine was looked at"
     return f"{' '.join(flags)} ({plan.access}): {why}"
 
 
