@@ -96,7 +96,7 @@ def best_access(host: "Host", engine: str) -> str:
 def access_of(host: "Host", engine: str) -> str:
     """The way in of an engine: ``cdi``, ``gpus``, ``nvidia-runtime`` or ``native``.
 
-    Where it offers none, the one that it has once it is set up (`lack` tells).
+    Where it offers none, or does not answer, the one that it has once it is set up (`lack` tells).
 
     Args:
         host: the machine.
@@ -106,15 +106,16 @@ def access_of(host: "Host", engine: str) -> str:
         return "native"
     if engine == "podman":
         return "cdi"
-    clients = [e for e in host.engines if e.name == engine and e.answers]
+    named = [e for e in host.engines if e.name == engine]
+    clients = [e for e in named if e.answers] or named
     offered = {mode for e in clients for mode in e.access}
     if "cdi" in offered:
         return "cdi"
     # The hook behind --gpus refuses a Jetson (nvidia-container-toolkit, hook_config.go), and
     # without root it may set no cgroups; a snap makes its CDI specification for the runtime alone.
     jetson = host.jetson is not None or host.platform == "jetson"
-    own = any(e.rootless or is_snap(e) for e in clients) and offered != {"gpus"}
-    return "nvidia-runtime" if jetson or own else "gpus"
+    own = bool(clients) and all(e.rootless or is_snap(e) for e in clients)
+    return "nvidia-runtime" if jetson or (own and offered != {"gpus"}) else "gpus"
 
 
 def usable_gpu(host: "Host") -> bool:

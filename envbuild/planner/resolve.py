@@ -274,5 +274,6 @@ def _access(engines: tuple[tuple[str, str], ...], platform: Platform, host: Host
         return mode
     if platform.startswith("jetson"):
         return "nvidia-runtime"
-    silent = host is not None and host.gpus and any(e.name == "docker" for e in host.engines)
-    return "gpus" if silent else "cdi"
+    if host is not None and host.gpus and any(e.name == "docker" for e in host.engines):
+        return access_of(host, "docker")
+    return "cdi"

@@ -1,7 +1,5 @@
 """The steps to a container with a GPU: for each family of systems, and written to be done twice."""
 
-
-
 import re
 from collections.abc import Iterator
 
@@ -87,10 +85,14 @@ def test_a_jetson_has_it_from_jetpack(l4t: str | None, package: str) -> None:
 
 
 def test_jetpack_4_has_no_nvidia_ctk_to_call() -> None:
-    old = Containers(engines=(DOCKER,), os="ubuntu18.04", platform="jetson", l4t="r32.7.1")
-    assert not any(
-        "nvidia-ctk" in f"{step.argv} {step.check}" for step in container.steps(ROWS, old)
-    )
+    for engines in ((), (DOCKER,), (PODMAN,)):
+        for toolkit in (None, TOOLKIT):
+            old = Containers(
+                engines=engines, toolkit=toolkit, os="ubuntu18.04", platform="jetson", l4t="r32.7.1"
+            )
+            steps = container.steps(ROWS, old)
+            assert not any("nvidia-ctk" in f"{step.argv} {step.check}" for step in steps)
+            assert steps[-1].argv == ("sudo", "systemctl", "restart", "docker")
 
 
 def every() -> Iterator[Containers]:

@@ -182,6 +182,13 @@ def test_docker_without_root(
     assert "docker-rootless" not in ids(ask(host=with_root))
 
 
+def test_podman_that_gives_a_gpu_is_named_beside_a_docker_that_does_not() -> None:
+    here = machine(docker(), podman("cdi"), cdi=(CDI,))
+    assert found(ask(host=here), "container-access").why.endswith("--engine podman")
+    alone = machine(docker(), podman())
+    assert "--engine podman" not in found(ask(host=alone), "container-access").why
+
+
 def test_a_docker_with_root_beside_keeps_its_cgroups() -> None:
     """no-cgroups is one switch for the whole machine: never turned where a server has root."""
     alone = machine(docker(rootless=True))
@@ -190,6 +197,7 @@ def test_a_docker_with_root_beside_keeps_its_cgroups() -> None:
     assert '--config="$HOME/.config/docker/daemon.json"' in steps
     assert "systemctl --user restart docker" in steps
     beside = machine(docker(rootless=True), docker(cli="/usr/local/bin/docker"))
+    assert ask(host=beside).access == "gpus"
     steps = commands(found(ask(host=beside), "container-access"))
     assert "no-cgroups" not in steps
     assert "sudo nvidia-ctk runtime configure --runtime=docker" in steps
@@ -201,6 +209,9 @@ def test_docker_as_a_snap() -> None:
     assert (plan.outcome, plan.access) == ("ok", "nvidia-runtime")
     assert "$HOME" in found(plan, "docker-snap").why
     assert "docker-snap" not in ids(ask(host=machine(docker(*HOOK))))
+    silent = machine(docker(says="Cannot connect", cli="/snap/bin/docker"), toolkit=None)
+    assert ask(host=silent).access == "nvidia-runtime"
+    assert commands(found(ask(host=silent), "container-access")) == "sudo snap start docker"
 
 
 @pytest.mark.parametrize(
@@ -279,6 +290,13 @@ def test_jetpack_4_is_not_told_to_update() -> None:
     assert "nvidia.github.io" in commands(told("r36.4.0", "8.7"))
 
 
+def test_docker_on_windows_is_docker_desktop() -> None:
+    here = machine(docker(cli="docker.exe"), toolkit=None, os="windows", platform="windows")
+    warned = found(ask(host=here), "container-access")
+    assert "toolkit" not in warned.says
+    assert "Docker Desktop" in commands(warned)
+
+
 def test_a_jetson_takes_its_runtime_alone() -> None:
     here = host("orin-r36.4")
     board = replace(
@@ -292,6 +310,8 @@ def test_a_jetson_takes_its_runtime_alone() -> None:
     steps = commands(found(plan, "container-access"))
     assert "apt-get install -y nvidia-container-toolkit\n" in steps
     assert "gpgkey" not in steps
+    other = replace(board, engines=(podman(),))
+    assert "cdi generate" in commands(found(ask(host=other), "container-access"))
     assert lack(containers(replace(board, engines=(docker("nvidia-runtime"),)))) == ""  # type: ignore[arg-type]
 
 

@@ -89,7 +89,10 @@ def _steps(rows: Reference, here: Containers, missing: str) -> Iterator[Step]:
     if missing == "answer" and here.toolkit is not None:
         return
     names = {e.name for e in found or here.engines}
-    if here.platform == "jetson" or "docker" in names:
+    jetpack4 = here.platform == "jetson" and _line(here) == "32"
+    if jetpack4 and names and "docker" not in names:
+        yield _engine(rows, here)  # its toolkit knows no CDI, which podman needs
+    if jetpack4 or "docker" in names or (here.platform == "jetson" and not names):
         yield from _docker(here, found or here.engines)
     else:
         yield from _podman(rows, found[0] if found else None)
@@ -129,7 +132,13 @@ def _by_hand(rows: Reference) -> Step:
 def _docker(here: Containers, clients: tuple[EngineFacts, ...]) -> Iterator[Step]:
     """Tell docker of the toolkit's runtime; a server with root goes before one without."""
     if here.platform == "jetson" and _line(here) == "32":
-        yield _restart(here)  # its package writes daemon.json, and there is no nvidia-ctk
+        yield Step(
+            why="JetPack 4 has no nvidia-ctk that tells docker of the toolkit's runtime",
+            text='where /etc/docker/daemon.json does not say so, add to it: "runtimes": '
+            '{"nvidia": {"path": "nvidia-container-runtime", "runtimeArgs": []}}',
+            check="grep nvidia /etc/docker/daemon.json",
+        )
+        yield _restart(here)
         return
     if clients and all(e.rootless for e in clients):
         yield from _rootless()
@@ -237,10 +246,12 @@ def _start(here: Containers) -> Step:
 
 def _engine(rows: Reference, here: Containers) -> Step:
     docker, least = _feature(rows, "docker", "install"), _since(rows, "podman", "cdi")
+    podman = f"podman {least} or newer of this system's own packages, or "
     desktop = "; or Docker Desktop, and skip the rest" if here.platform == "wsl2" else ""
+    # A Jetson's lists of files are read by docker's nvidia runtime.
     return Step(
         why="an engine starts the containers",
-        text=f"install podman {least} or newer of this system's own packages, or {docker}{desktop}",
+        text=f"install {'' if here.platform == 'jetson' else podman}{docker}{desktop}",
         check="docker info: it names a server",
     )
 
@@ -253,7 +264,7 @@ def _snap(rows: Reference) -> Iterator[Step]:
     )
     yield Step(
         why="where it still names none; the images and volumes of the snap go with it",
-        text=f"sudo snap remove docker, then {_feature(rows, 'docker', 'install')}",
+        text=f"sudo snap remove docker, then install {_feature(rows, 'docker', 'install')}",
         check="command -v docker: not below /snap",
     )
 
