@@ -276,4 +276,5 @@ def _access(engines: tuple[tuple[str, str], ...], platform: Platform, host: Host
         return "nvidia-runtime"
     if host is not None and host.gpus and any(e.name == "docker" for e in host.engines):
         return access_of(host, "docker")
-    return "cdi"
+    # Docker Desktop, the engine of Windows, sees no CDI specification.
+    return "gpus" if host is not None and host.platform == "windows" else "cdi"

@@ -295,6 +295,9 @@ def test_docker_on_windows_is_docker_desktop() -> None:
     warned = found(ask(host=here), "container-access")
     assert "toolkit" not in warned.says
     assert "Docker Desktop" in commands(warned)
+    bare = replace(here, engines=())
+    assert ask(host=bare).access == "gpus"
+    assert "after these steps --gpus all works" in found(ask(host=bare), "container-access").why
 
 
 def test_a_jetson_takes_its_runtime_alone() -> None:

@@ -23,6 +23,7 @@ _INSTALL = {
 }
 _USER_CONFIG = "$HOME/.config/docker"
 _NO_CGROUPS = "nvidia-container-cli.no-cgroups"
+_SOCKET_OF_ROOT = "/run/docker.sock"
 
 
 def steps(rows: Reference, here: Containers) -> tuple[Step, ...]:
@@ -62,16 +63,17 @@ def update(rows: Reference, here: Containers) -> tuple[Step, ...]:
 
 def packages(rows: Reference, here: Containers) -> ContainerPackages | None:
     """The row of this machine's system; None = no row is about it."""
-    name = re.match(r"[a-z-]*", (here.os or "").lower())
-    jetson = "jetson" if here.platform == "jetson" else ""
-    line = _line(here)
+    name = (here.os or "").lower().rstrip("0123456789.-")
+    jetson, line = here.platform == "jetson", _line(here)
     found = [
         row
         for row in rows.container_packages
-        if row.platform == jetson and (jetson or (name and name[0].rstrip("-") in row.systems))
+        if (row.platform == "jetson") is jetson
+        and (jetson or name in row.systems)
+        and row.l4t in {"", line}
     ]
-    found.sort(key=lambda row: row.l4t != line)
-    return found[0] if found and found[0].l4t in {"", line} else None
+    # The row of the very L4T line goes before that of all others.
+    return max(found, key=lambda row: row.l4t, default=None)
 
 
 def _steps(rows: Reference, here: Containers, missing: str) -> Iterator[Step]:
@@ -80,14 +82,14 @@ def _steps(rows: Reference, here: Containers, missing: str) -> Iterator[Step]:
         yield _start(here)
     elif missing == "engine":
         yield _engine(rows, here)
-    snap = any(map(is_snap, found or here.engines))
-    if snap:
+    if any(map(is_snap, found or here.engines)):
         yield from _snap(rows) if missing != "answer" else ()
+        return
+    # What else it lacks shows when it answers; Docker Desktop, on WSL, lacks nothing more.
+    if missing == "answer" and (here.toolkit is not None or here.platform == "wsl2"):
         return
     if here.toolkit is None:
         yield from install(rows, here)
-    if missing == "answer" and here.toolkit is not None:
-        return
     names = {e.name for e in found or here.engines}
     jetpack4 = here.platform == "jetson" and _line(here) == "32"
     if jetpack4 and names and "docker" not in names:
@@ -181,12 +183,13 @@ def _rootless() -> Iterator[Step]:
 
 
 def no_cgroups() -> Step:
-    """Let the hook work for a docker without root; never where one with root needs it."""
+    """Let the hook work for a docker without root; never where one with root listens."""
+    turn = f"sudo nvidia-ctk config --set {_NO_CGROUPS} --in-place"
     return Step(
-        why="without root the hook may set no cgroups. For the whole machine: a docker that runs "
-        "with root gets no GPU by the hook from then on",
-        argv=("sudo", "nvidia-ctk", "config", "--set", _NO_CGROUPS, "--in-place"),
-        check="docker run --rm --runtime=nvidia -e NVIDIA_VISIBLE_DEVICES=all ubuntu nvidia-smi -L",
+        why="without root the hook may set no cgroups. This counts for the whole machine: a docker "
+        "with root would get no GPU by the hook, so that nothing is done where one listens",
+        argv=("sh", "-c", f"! test -S {_SOCKET_OF_ROOT} && {turn}"),
+        check="docker run --rm --gpus all ubuntu nvidia-smi -L",
     )
 
 
