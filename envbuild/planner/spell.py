@@ -45,7 +45,7 @@ def as_request(target: Target) -> Request:
         base_os=request.base_os if target.on_host else target.base_os,
         arch=target.arch if target.arch != "x86_64" or arch or request.arch else None,
         platform=platform or ("linux" if asked == "linux" else None),
-        l4t=request.l4t if target.l4t is not None else None,
+        l4t=_l4t(target),
         glibc=target.glibc if seen or (target.on_host and request.glibc) else None,
         gcc=target.gcc if seen or (target.on_host and request.gcc) else None,
         where="host" if target.where == "host" else None,
@@ -53,6 +53,13 @@ def as_request(target: Target) -> Request:
         toolkit_source=target.source,
         split=target.split,
     )
+
+
+def _l4t(target: Target) -> str | None:
+    """As it was written; that of a machine, where it was looked at."""
+    if target.l4t is None or target.declared:
+        return target.request.l4t if target.l4t is not None else None
+    return target.request.l4t or target.l4t
 
 
 _SEEN = ("cc", "gpus", "driver", "arch", "platform", "l4t", "glibc", "gcc")

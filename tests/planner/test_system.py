@@ -151,7 +151,7 @@ def test_a_gcc_out_of_the_toolkits_range(cuda: str, gcc: str, says: str) -> None
         ({"cc": "9.0", "platform": "wsl2"}, False),
     ],
 )
-def test_wsl_on_arm_is_not_known(fields: dict[str, str], warned: bool) -> None:
+def test_wsl_on_arm_is_not_known(fields: dict[str, Any], warned: bool) -> None:
     plan = ask(**fields)
     assert ("wsl-arm" in ids(plan, "warn")) is warned
     if warned:
