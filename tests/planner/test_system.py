@@ -202,3 +202,25 @@ def test_another_c_library_is_that_of_another_system() -> None:
     assert any("older C library: ubuntu24.04 has glibc 2.39" in why for why in whys)
     assert any(why.startswith("without --where host") for why in whys)
     assert not any("newer" in why or "this machine" in why for why in whys)
+
+
+def test_a_system_without_base_images_is_one_reason() -> None:
+    plan = ask("8.6", base_os="fedora42")
+    assert [f.says for f in plan.findings[1:]] == ["no base image of fedora42 is in these matrices"]
+    assert plan.findings[0].steps[0].argv == ("envbuild", "plan", "--cc", "8.6")
+    assert ask("8.6", base_os="fedora42", where="host", cuda="13").outcome != "refuse"
+
+
+@pytest.mark.parametrize(
+    ("base_os", "gcc", "ccbin"),
+    [
+        ("almalinux9", None, "/usr/bin/g++"),
+        ("ubuntu24.04", "13.3.0", "/usr/bin/g++"),
+        ("ubuntu24.04", "15.1.0", "/usr/bin/g++-14"),
+    ],
+)
+def test_the_machines_own_compiler_has_its_plain_name(
+    base_os: str, gcc: str | None, ccbin: str
+) -> None:
+    plan = ask("6.1", base_os=base_os, gcc=gcc, where="host", cuda="12.9")
+    assert plan.env.get("NVCC_CCBIN") == ccbin
