@@ -67,13 +67,13 @@ def too_old(
 ) -> bool:
     """No driver of that age knows the card.
 
-    A driver serves no card that its own toolkit does not know. The first driver whose documents
-    list a product is no bound: others drove it before. It counts for its whole branch, and where
-    no toolkit of these matrices was the card's first.
+    A driver serves no card that its own toolkit does not know, nor one of which every product
+    came with a later branch. The first driver whose documents list one product is no bound:
+    others drove it before.
     """
     first = first_toolkit(table, row)
-    if first is not None:
-        return level is not None and numbers(level) < numbers(first.cuda)
+    if first is not None and level is not None and numbers(level) < numbers(first.cuda):
+        return True
     known = None if windows else row.first_driver
     return known is not None and numbers(driver)[0] < numbers(known)[0]
 

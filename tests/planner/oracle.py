@@ -84,14 +84,17 @@ class End(NamedTuple):
 
 
 def too_old(gpu: Row, driver: str) -> bool:
-    """Older than the first toolkit with the card's target, where that is in these matrices."""
+    """Older than the first toolkit with the card's target, or than the first branch for its cc."""
     served = sorted(
         (t for t in rows()["toolkits"] if v(t["cuda"]) >= (11, 7)), key=lambda t: v(t["cuda"])
     )
     having = [t["cuda"] for t in served if gpu["target"] in t["targets"]]
-    if having and having[0] != served[0]["cuda"]:
-        return v(level(driver) or having[0]) < v(having[0])
-    return v(driver)[0] < v(gpu.get("first_driver", "0"))[0]
+    new = bool(having) and having[0] != served[0]["cuda"]
+    if new and v(level(driver) or having[0]) < v(having[0]):
+        return True
+    # A product's own first driver is the first that lists it, and no bound.
+    first = one("capabilities", cc=gpu["cc"]).get("first_driver", "0")
+    return v(driver)[0] < v(first)[0]
 
 
 def start(gpu: Row, driver: str, way: Row | None, tag: Row | None, code: Row) -> End:

@@ -100,10 +100,10 @@ def _drivable(row: Row, ask: Ask) -> bool:
     served = [t for t in rows()["toolkits"] if t["cuda"] in {p["cuda"] for p in places()}]
     served = sorted((t for t in served if v(t["cuda"]) >= (11, 7)), key=lambda t: v(t["cuda"]))
     having = [t["cuda"] for t in served if row["target"] in t["targets"]]
-    if having and having[0] != served[0]["cuda"]:
-        # A driver serves no card that its own toolkit does not know; the first that lists a card
-        # in its documents is no bound.
-        return ask["level"] is None or v(ask["level"]) >= v(having[0])
+    new = bool(having) and having[0] != served[0]["cuda"] and ask["level"] is not None
+    # A driver serves no card that its own toolkit does not know.
+    if new and v(ask["level"]) < v(having[0]):
+        return False
     first = row.get("first_driver")
     return ask["wsl"] or not first or v(ask["driver"])[0] >= v(first)[0]
 

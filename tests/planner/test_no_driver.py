@@ -122,18 +122,22 @@ def test_a_card_that_is_seen_at_work_is_not_too_new(gpu: Gpu) -> None:
     ("gpu", "driver", "outcome"),
     [
         ("GB10", "580.95.05", ""),
-        ("GB10", "575.57.08", "warn"),
+        ("GB10", "580.82.07", "warn"),
+        ("GB10", "575.57.08", "error"),
         ("GB10", "570.211.01", "error"),
         ("H200", "550.90.07", ""),
         ("H200", "535.183.06", "warn"),
         ("H200", "515.65.01", "error"),
         ("GeForce RTX 4070 SUPER", "535.183.06", "warn"),
+        ("GeForce RTX 4090", "520.61.05", "warn"),
+        ("GeForce RTX 4090", "515.65.01", "error"),
+        ("B300", "575.57.08", "error"),
         ("GeForce RTX 5090", "565.77", "error"),
         ("GeForce RTX 3090", "450.80.02", "error"),
         ("GeForce RTX 3090", "455.23.04", ""),
     ],
 )
-def test_the_first_listing_is_no_bound_and_the_first_toolkit_is(
+def test_the_first_listing_is_no_bound_and_the_first_branch_is(
     gpu: str, driver: str, outcome: str
 ) -> None:
     plan = ask(gpus=(gpu,), driver=driver)

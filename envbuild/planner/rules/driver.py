@@ -53,17 +53,18 @@ def _first_driver(table: Table, card: Card, target: Target) -> Finding | None:
     if not drivers.too_old(table, row, target.driver, level, windows=windows):
         return None
     first = drivers.first_toolkit(table, row)
-    if first is not None:
+    if first is None or level is None or numbers(level) >= numbers(first.cuda):
         says = (
-            f"driver {target.driver} (CUDA {level}) is older than the first toolkit that knows "
-            f"{row.arch} (cc {card.cc}), CUDA {first.cuda}"
+            f"driver {target.driver} is older than {card.name or row.arch} (cc {card.cc}): "
+            f"{row.first_driver} is the first known to drive it"
         )
-        return error("driver-first", says, cite(first, first.cuda))
+        return error("driver-first", says, cite(row, row.cc))
+    known = "" if windows or row.first_driver is None else f"; {row.first_driver} drives it"
     says = (
-        f"driver {target.driver} is older than {card.name or row.arch} (cc {card.cc}): "
-        f"{row.first_driver} is the first known to drive it"
+        f"driver {target.driver} (CUDA {level}) is older than the first toolkit that knows "
+        f"{row.arch} (cc {card.cc}), CUDA {first.cuda}{known}"
     )
-    return error("driver-first", says, cite(row, row.cc))
+    return error("driver-first", says, cite(first, first.cuda))
 
 
 def _module(table: Table, card: Card, target: Target) -> Finding | None:
