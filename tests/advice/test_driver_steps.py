@@ -122,6 +122,9 @@ def test_the_installer_of_the_vendor_is_for_systems_without_packages() -> None:
     # R470 has one kind of modules, and its installer no such flag.
     assert "--kernel-module-type" not in words(steps("kylin10", 470, "proprietary"))
     assert ".run" not in words(steps("ubuntu24.04", 580, "proprietary"))
+    # A repository begins with some branch.
+    assert ".run" in words(steps("rhel10", 470, "proprietary"))
+    assert "nvidia-driver:535-dkms" in words(steps("rhel9", 535, "proprietary"))
 
 
 @pytest.mark.parametrize(
