@@ -35,7 +35,7 @@ def answered(
 ) -> Seen:
     """A made run in which this part's answer is the real runner's.
 
-    A device with ``room`` of 160 MiB makes small products; one of 145 smaller ones, and none in f64.
+    ``room`` in MiB: a device of 160 makes small products, one of 145 smaller ones, none in f64.
     """
     env = {"LD_LIBRARY_PATH": str(driver), "ENVBUILD_FAKE": f"small={room},{fake}"}
     argv = [

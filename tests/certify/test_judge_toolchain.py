@@ -23,7 +23,7 @@ def test_a_driver_that_is_absent_in_the_words_of_musl_is_absent() -> None:
     """Images of musl may have its loader under the name of glibc's."""
     loads = seen().step("loads")
     assert loads is not None
-    glibc = r"(lib[^":]*): cannot open shared object file: No such"
+    glibc = r'(lib[^":]*): cannot open shared object file: No such'
     text, n = re.subn(glibc, r"Error loading shared library \1: No such", loads.out)
     assert n
     assert verdict(changed(seen(), "loads", out=text), "toolchain.no-driver")[0] == "pass"
