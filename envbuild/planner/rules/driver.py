@@ -129,7 +129,7 @@ def package_jit(table: Table, toolkit: Toolkit, target: Target) -> Finding | Non
     return None
 
 
-@rule(("cuda", "release", "source"), "cards", *ON_MACHINE, asked=("driver_cuda",), binds=NVCC)
+@rule(("cuda", "release", "source"), asked=("driver_cuda",), binds=NVCC, told=True)
 def jit_on_driver(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a toolkit at or below the driver's level, whose PTX the driver can compile."""
     level, toolkit = target.driver_cuda, table.toolkits.get(place.cuda)
