@@ -5,28 +5,15 @@ nonce, the last is ``end``. Whatever an image does to that (it dies, hangs, floo
 line, repeats an old answer) is a verdict with its reason, never an error of ours.
 """
 
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
-from envbuild.certify.seen import NOT_STARTED, Seen, Session
+from envbuild.certify.seen import NOT_STARTED, Seen, Session, Spoken
 from envbuild.certify.texts import NO_GLIBC, last_line, no_room
 from envbuild.values.certificate import Blame, Verdict
 
-
-class Line(Protocol):
-    """What every line has: its kind; ``start`` and ``end`` carry the run's nonce."""
-
-    @property
-    def event(self) -> str:
-        """Its kind."""
-
-    @property
-    def nonce(self) -> str:
-        """The run that it is of; empty where its kind has none."""
-
-
-T = TypeVar("T", bound=Line)
+T = TypeVar("T", bound=Spoken)
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):

@@ -103,10 +103,16 @@ def loads(ran: Ran | None) -> dict[str, Event] | None:
     return named if len(named) == len(found) else None
 
 
+# As glibc says it, and musl, whose loader stands under glibc's name in some images.
+_ABSENT = (
+    "{}: cannot open shared object file: No such file or directory",
+    "Error loading shared library {}: No such file or directory",
+)
+
+
 def there(load: Event) -> bool:
     """Something has the library's name, be it cut, empty (a left-over mount point) or whole."""
-    absent = f"{load.name}: cannot open shared object file: No such file or directory"
-    return not load.error.startswith(absent)
+    return not load.error.startswith(tuple(text.format(load.name) for text in _ABSENT))
 
 
 def cache_drivers(ran: Ran | None) -> tuple[str, ...]:

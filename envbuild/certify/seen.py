@@ -168,11 +168,30 @@ class Seen(Value):
         return next((code for code in self.codes if code.name == name), None)
 
 
-class Event(msgspec.Struct, frozen=True):
-    """One line of the probe; fields that another kind of line has keep their defaults."""
+class Spoken(msgspec.Struct, frozen=True):
+    """What lines of every probe have; fields that another kind of line has keep their defaults.
+
+    Attributes:
+        event: the line's kind.
+        nonce: the run that ``start`` and ``end`` are of.
+        call, says, code: a call that failed, in words and by number.
+        uuid: of a device.
+        bad: calls of the whole run that failed.
+    """
 
     event: str
+    nonce: str = ""
     name: str = ""
+    call: str = ""
+    says: str = ""
+    code: int = 0
+    uuid: str = ""
+    bad: int = 0
+
+
+class Event(Spoken, frozen=True):
+    """One line of ``probe loads``, ``probe driver`` and ``probe smoke``."""
+
     path: str = ""
     error: str = ""
     signal: int = 0
@@ -180,17 +199,12 @@ class Event(msgspec.Struct, frozen=True):
     module: str = ""
     missing: str = ""
     cuda: int = 0
-    code: int = 0
-    call: str = ""
-    says: str = ""
-    uuid: str = ""
     bus: str = ""
     major: int = 0
     minor: int = 0
     sms: int = 0
     bytes: int = 0
     count: int = 0
-    nonce: str = ""
     cc: str = ""
     answer: int = 0
     available: int = 0
@@ -201,7 +215,6 @@ class Event(msgspec.Struct, frozen=True):
     first: int = -1
     ms: float = 0.0
     calls: int = 0
-    bad: int = 0
 
 
 def events(text: str) -> tuple[Event, ...]:

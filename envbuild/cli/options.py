@@ -17,7 +17,7 @@ import typer
 from envbuild.cli import show
 from envbuild.errors import InputError
 from envbuild.io.net import Net, checked
-from envbuild.values.codec import Value, fields
+from envbuild.values.codec import Value, fields, replace
 from envbuild.values.request import Request, Wish
 
 Text = str | None
@@ -60,6 +60,24 @@ class RequestFlags(Value):
         None
     )
     split: Annotated[bool, typer.Option("--split", help="Allow several images.")] = False
+
+    @property
+    def machine(self) -> tuple[str, ...]:
+        """The flags that name a machine; none = the one at hand."""
+        return ("--host", self.host) if self.host is not None else ()
+
+    def command(self, **changes: Any) -> tuple[str, ...]:  # noqa: ANN401 - fields of Request
+        """``envbuild plan`` with these flags, for a text that suggests it.
+
+        Args:
+            changes: what is asked for otherwise, by the fields of `Request`.
+
+        Raises:
+            InputError: as `request`.
+        """
+        from envbuild.planner.spell import argv
+
+        return (*argv(replace(self.request(), **changes)), *self.machine)
 
     def request(self) -> Request:
         """The flags as a Request; single words are checked, ranges and names are not yet.

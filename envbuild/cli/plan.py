@@ -109,11 +109,14 @@ def target_of(flags: RequestFlags, from_file: frozenset[str] = frozenset()) -> "
         what = "--cc is given and empty"
         raise InputError(what, fix="give one, for example --cc 6.1, or leave --cc out to detect")
     host = _host(flags, request)
-    target = resolve(request, host, load(), from_file=from_file)
+    # What stands on standard input cannot be read again.
+    again = None if flags.host == "-" or host is None else flags.machine
+    target = resolve(request, host, load(), from_file=from_file, machine=again)
     if not target.cards and not target.every_cc and not (request.cuda or request.packages):
         where = "the recorded host" if flags.host is not None else "this machine"
         what = f"{where} has no NVIDIA GPU whose compute capability can be read"
-        raise MachineError(what, fix="say for which GPU: envbuild plan --cc 9.0")
+        fix = f"say for which GPU: {show.command(flags.command(cc=('9.0',)))}"
+        raise MachineError(what, fix=fix)
     return target
 
 

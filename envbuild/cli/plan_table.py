@@ -1,10 +1,11 @@
 """A plan as people read it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby, takewhile
 
 from envbuild.cli.show import clean, command, paint
 from envbuild.values.finding import Finding, Step
-from envbuild.values.plan import Alternative, DriverNeed, Fleet, HostCompiler, Plan
+from envbuild.values.plan import DriverNeed, Fleet, HostCompiler, Plan
 
 _COLOURS = {"ok": "green", "warn": "yellow", "refuse": "red"}
 _SEVERITIES = (("error", "red"), ("warn", "yellow"), ("watch", "bold"), ("info", "dim"))
@@ -96,6 +97,8 @@ def _choices(plan: Plan) -> Iterator[str]:
         nvcc, cmake, torch = plan.flags.nvcc, plan.flags.cmake, plan.flags.torch
         yield row("flags", f"nvcc {nvcc} · cmake {cmake} · TORCH_CUDA_ARCH_LIST={torch}")
     yield from (row("driver", text) for text in _drivers(plan))
+    if plan.where == "image":
+        yield row("access", _access(plan))
     yield row("torch", _torch(plan))
     if plan.packages:
         yield row("packages", ", ".join(plan.packages))
@@ -147,10 +150,25 @@ def _drivers(plan: Plan) -> Iterator[str]:
     groups: dict[str, list[str]] = {}
     for need in plan.driver:
         text = _driver(need, fact.value if fact is not None else None)
+        text = text or ("not known" if plan.platform == "wsl2" else "the one of its L4T")
         groups.setdefault(text, []).append(need.cc or "")
     for text, cards in groups.items():
         whose = f" (cc {', '.join(cards)})" if len(groups) > 1 else ""
         yield f"{given}{of_windows}{text}{whose}"
+
+
+def _access(plan: Plan) -> str:
+    """How a container gets its GPU, and where that is from."""
+    said = {f.id for f in plan.findings}
+    flags = plan.run.apptainer if plan.access == "native" else plan.run.docker
+    seen = any(p.fact == "access" and p.origin != "default" for p in plan.provenance)
+    if "container-access" in said:
+        why = "after the steps of container-access below"
+    elif "container-engine" in said:
+        why = "on other machines, no engine answers here"
+    else:
+        why = "the best that the engine here offers" if seen else "assumed, no engine was looked at"
+    return f"{' '.join(flags)} ({plan.access}): {why}"
 
 
 def _driver(need: DriverNeed, given: str | None) -> str:
@@ -169,7 +187,7 @@ def _driver(need: DriverNeed, given: str | None) -> str:
         parts.append("either kernel module" if need.module == "either" else f"{need.module} module")
     text = ", ".join(parts)
     least = f"least {need.min}" if need.min else ""
-    return "; ".join(part for part in (text, least) if part) or "the one of its L4T"
+    return "; ".join(part for part in (text, least) if part)
 
 
 def _numbers(version: str) -> list[int]:
@@ -187,39 +205,32 @@ def refusal(findings: tuple[Finding, ...], whom: str) -> Iterator[str]:
 
 
 def _why(plan: Plan, *, explain: bool) -> Iterator[str]:
-    """Toolkits with the same reason share a line, unless each was asked for."""
+    """Toolkits with the same reason share a line; those below the chosen one only if asked for."""
     judged = [a for a in plan.alternatives if not a.way]
     chosen = [f for f in plan.findings if f.id == "toolkit-chosen"]
     if explain:
         reason = f"chosen: {chosen[0].why}" if chosen else "chosen"
-        rows = [
+        rows = _grouped(
             (a.cuda, f"{a.outcome:<6}  {reason if a.why == 'chosen' else a.why}", a.source)
             for a in judged
-        ]
+        )
     else:
-        above = []
-        for a in judged:
-            if a.why == "chosen":
-                break
-            above.append(a)
-        rows = [*_grouped(above)]
+        above = takewhile(lambda a: a.why != "chosen", judged)
+        rows = _grouped((a.cuda, a.why, a.source) for a in above)
         rows += [(plan.cuda or "", f.why, f.source) for f in chosen]
     for i, (cuda, says, source) in enumerate(rows):
         name = "why" if i == 0 else ""
         yield f"{name:<5} {cuda:<10} {clean(says):<50}  {paint(clean(source), 'dim')}"
 
 
-def _grouped(judged: list[Alternative]) -> Iterator[tuple[str, str, str]]:
+def _grouped(rows: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """``13.0-13.5`` for neighbours with one reason; the oldest one's row is the source."""
-    run: list[Alternative] = []
-    for a in (*judged, None):
-        if a is not None and (not run or run[0].why == a.why):
-            run.append(a)
-            continue
-        if run:
-            name = run[0].cuda if len(run) == 1 else f"{run[-1].cuda}-{run[0].cuda}"
-            yield name, run[0].why, run[-1].source
-        run = [a] if a is not None else []
+    found = []
+    for says, run in groupby(rows, key=lambda row: row[1]):
+        same = [*run]
+        (newest, *_), (oldest, _, source) = same[0], same[-1]
+        found.append((newest if newest == oldest else f"{oldest}-{newest}", says, source))
+    return found
 
 
 def findings(every: tuple[Finding, ...]) -> Iterator[str]:
@@ -262,5 +273,7 @@ def _next(plan: Plan, host: str | None, *, explain: bool) -> str:
 
     words = argv(plan.request, "up")
     up = command(words if host is None else (*words, "--host", host))
+    if plan.where == "host":
+        up = "the steps of host-install above"  # nothing is built: the machine itself changes
     why = "" if explain else " · why not the others: --explain"
     return f"{up}{why} · for programs: --json"

@@ -23,7 +23,10 @@ def plan_from(source: str | None, flags: RequestFlags) -> Plan:
     made = accepted(made_from(source, flags), source or "this")
     if isinstance(made, Fleet):
         what = f"this request takes {len(made.entries)} images, and this command makes one"
-        raise InputError(what, fix="ask for one cc at a time; envbuild plan --split shows them")
+        again = flags.command(split=True)
+        words = again if source is None else (*again[:2], source, *again[2:])
+        fix = f"ask for one cc at a time; {show.command(words)} shows them"
+        raise InputError(what, fix=fix)
     return made
 
 

@@ -1,11 +1,14 @@
 """How a container on this host gets its GPU; one choice for plans, engines and runs."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from envbuild.errors import MachineError
 from envbuild.values.codec import Value
-from envbuild.values.host import EngineFacts, Host, Tool
+
+if TYPE_CHECKING:
+    # A plan that looked at no machine does not load the record of one.
+    from envbuild.values.host import EngineFacts, Host, Tool
 
 ACCESS = {
     "docker": ("cdi", "gpus", "nvidia-runtime", "none"),
@@ -26,15 +29,15 @@ class Containers(Value):
         inside: the kind of container that the machine itself is, None = none.
     """
 
-    engines: tuple[EngineFacts, ...] = ()
-    toolkit: Tool | None = None
+    engines: "tuple[EngineFacts, ...]" = ()
+    toolkit: "Tool | None" = None
     os: str | None = None
     platform: str = "linux"
     l4t: str | None = None
     inside: str | None = None
 
 
-def containers(host: Host) -> Containers | None:
+def containers(host: "Host") -> Containers | None:
     """The container side of a machine; None = nobody looked, or it has no GPU to give.
 
     Who looks at a machine looks for engines too, and records what became of its probes. A file
@@ -54,7 +57,7 @@ def containers(host: Host) -> Containers | None:
     )
 
 
-def taken(here: Containers) -> tuple[EngineFacts, ...]:
+def taken(here: Containers) -> "tuple[EngineFacts, ...]":
     """The engine that is used where none is named, by each of its clients that gets an answer."""
     for name in ("docker", "podman", "apptainer"):
         found = tuple(e for e in here.engines if e.name == name and e.answers)
@@ -80,20 +83,20 @@ def lack(here: Containers) -> Lack:
     return "setup" if here.toolkit is not None or any(map(is_snap, found)) else "toolkit"
 
 
-def is_snap(engine: EngineFacts) -> bool:
+def is_snap(engine: "EngineFacts") -> bool:
     """The engine is a snap: it has a container toolkit of its own, and sees no other."""
     return (engine.cli or "").startswith(("/snap/", "/var/lib/snapd/"))
 
 
-def best_access(host: Host, engine: str) -> str:
+def best_access(host: "Host", engine: str) -> str:
     """The access mode to use: that of `access_of`, and ``none`` while no driver holds a GPU."""
     return access_of(host, engine) if usable_gpu(host) else "none"
 
 
-def access_of(host: Host, engine: str) -> str:
+def access_of(host: "Host", engine: str) -> str:
     """The way in of an engine: ``cdi``, ``gpus``, ``nvidia-runtime`` or ``native``.
 
-    Where it offers none, the one that it has once it is set up (`lack` tells).
+    Where it offers none, or does not answer, the one that it has once it is set up (`lack` tells).
 
     Args:
         host: the machine.
@@ -103,18 +106,19 @@ def access_of(host: Host, engine: str) -> str:
         return "native"
     if engine == "podman":
         return "cdi"
-    clients = [e for e in host.engines if e.name == engine and e.answers]
+    named = [e for e in host.engines if e.name == engine]
+    clients = [e for e in named if e.answers] or named
     offered = {mode for e in clients for mode in e.access}
     if "cdi" in offered:
         return "cdi"
     # The hook behind --gpus refuses a Jetson (nvidia-container-toolkit, hook_config.go), and
     # without root it may set no cgroups; a snap makes its CDI specification for the runtime alone.
     jetson = host.jetson is not None or host.platform == "jetson"
-    own = any(e.rootless or is_snap(e) for e in clients) and offered != {"gpus"}
-    return "nvidia-runtime" if jetson or own else "gpus"
+    own = bool(clients) and all(e.rootless or is_snap(e) for e in clients)
+    return "nvidia-runtime" if jetson or (own and offered != {"gpus"}) else "gpus"
 
 
-def usable_gpu(host: Host) -> bool:
+def usable_gpu(host: "Host") -> bool:
     """Whether a driver holds a GPU; a card that only the bus shows cannot be used."""
     return any(gpu.source != "pci" for gpu in host.gpus)
 

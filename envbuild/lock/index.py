@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from envbuild.errors import MachineError
 from envbuild.io import http
 from envbuild.io.net import Net
 
@@ -30,21 +31,29 @@ class _Page(msgspec.Struct):
     files: tuple[_Entry, ...]
 
 
-def files(url: str, project: str, net: Net) -> tuple[IndexFile, ...]:
+def files(url: str, project: str, net: Net, *, beside: str = "") -> tuple[IndexFile, ...]:
     """The files of a project that have a sha256; none where the index does not know it.
 
     Args:
         url: the index, without the project.
         project: its normalised name.
         net: CA.
+        beside: a project that the index should have. Where it shows that one, 403 for another
+            means that the other is not there: so says a bucket that may not be listed
+            (github.com/pytorch/pytorch/issues/81900).
 
     Raises:
         MachineError: the index does not answer, or with something else, as a login page.
     """
     page = f"{url.rstrip('/')}/{project}/"
-    response = http.get(page, net, allow=(404,), page=True, headers={"Accept": _ACCEPT})
+    accept = {"Accept": _ACCEPT}
+    response = http.get(page, net, allow=(401, 403, 404), page=True, headers=accept)
     if response.status_code == 404:
         return ()
+    if response.status_code == 403 and beside not in {"", project} and files(url, beside, net):
+        return ()
+    if response.status_code >= 400:
+        raise _closed(page, project, response.status_code)
     if "json" in response.headers.get("Content-Type", ""):
         listed = http.decoded(response, _Page, "a page of a package index").files
         return tuple(
@@ -57,6 +66,16 @@ def files(url: str, project: str, net: Net) -> tuple[IndexFile, ...]:
     if reader.asks and not reader.files:
         raise http.portal(page)
     return tuple(reader.files)
+
+
+def _closed(page: str, project: str, status: int) -> MachineError:
+    address = urlsplit(page)
+    what = f"{address.netloc.rpartition('@')[2]} answered {status} for {address.path}"
+    why = "it wants a login, or does not serve this network"
+    if status == 403:
+        why += f"; some indexes also say so where they have no {project}"
+    fix = "give a login (in --index-url, or in ~/.netrc), or use a mirror that has it"
+    return MachineError(what, why=why, fix=fix)
 
 
 class _Anchors(html.parser.HTMLParser):

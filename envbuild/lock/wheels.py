@@ -5,15 +5,17 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from envbuild.errors import InputError, MachineError, NoPlanError
-from envbuild.io.net import Net
+from envbuild.io.net import Net, without_login
 from envbuild.lock import index
 from envbuild.lock.resolvers import Pin, Target, Wanted, resolve
+from envbuild.planner.target import COMPANIONS
 from envbuild.render import quote
 from envbuild.values.lock import Wheel
 from envbuild.values.plan import Plan
 
 #: Name of the default index in a lock.
 DEFAULT = "pypi"
+_FRAMEWORK = "torch"
 _OLDEST_GLIBC = "2.28"  # taken where a plan does not say: the oldest that current wheels ask for
 # Other parts, cccl for one, count their versions on their own.
 _RELEASE = frozenset({"nvidia-cuda-nvcc", "nvidia-cuda-crt", "nvidia-nvvm", "nvidia-cuda-runtime"})
@@ -25,7 +27,7 @@ def lock_wheels(plan: Plan, net: Net) -> tuple[Wheel, ...]:
     Raises:
         InputError: the plan names no Python, or asks for parts of several toolkit releases.
         NoPlanError: no set of wheels meets the requirements.
-        MachineError: no resolver, or no index that answers.
+        MachineError: no resolver, no index that answers, or one without what it should have.
     """
     if plan.python is None:
         raise InputError(
@@ -45,6 +47,8 @@ def lock_wheels(plan: Plan, net: Net) -> tuple[Wheel, ...]:
         raise
     wheels = [_wheel(pin, extra, ranks, net) for pin in sorted(pins)]
     _one_release(plan, wheels)
+    if extra is not None:
+        _one_index(extra[0], wheels)
     return tuple(wheels)
 
 
@@ -52,12 +56,15 @@ def _ask(wanted: Wanted, net: Net) -> None:
     """Resolvers take any page for an index that lacks everything; ours says what answered.
 
     Raises:
-        MachineError: a login page, or none.
+        MachineError: a login page, none, or an index of the framework without the framework.
     """
     project = canonicalize_name(Requirement(wanted.requirements[0]).name)
-    for url in (net.index_url, wanted.extra and wanted.extra[1]):
-        if url:
-            index.files(url, project, net)
+    if net.index_url:
+        index.files(net.index_url, project, net)
+    if wanted.extra and not index.files(wanted.extra[1], _FRAMEWORK, net):
+        name, url = wanted.extra
+        what = f"the index {name} at {without_login(url)} lists no {_FRAMEWORK}"
+        raise MachineError(what, fix="check that the address is right, and that a mirror has it")
 
 
 def _ranks(target: Target) -> dict[Tag, int]:
@@ -75,7 +82,7 @@ def _wheel(pin: Pin, extra: tuple[str, str] | None, ranks: dict[Tag, int], net: 
     """The best file among those the resolver allows, and the name of the index that has it."""
     if pin.file is not None:
         found: tuple[index.IndexFile, ...] = (index.IndexFile(pin.file, *pin.sha256),)
-        there = index.files(extra[1], pin.name, net) if extra else ()
+        there = index.files(extra[1], pin.name, net, beside=_FRAMEWORK) if extra else ()
         framework = any(entry.sha256 in pin.sha256 for entry in there)
     else:
         said = pin.index_url or ""
@@ -116,3 +123,13 @@ def _one_release(plan: Plan, wheels: list[Wheel]) -> None:
     if plan.layout.prefix and strangers:
         what = f"the plan is for CUDA {minor}, and its wheels bring {', '.join(strangers)}"
         raise InputError(what, fix="name every part in cuda-toolkit[...]==X.Y.Z")
+
+
+def _one_index(name: str, wheels: list[Wheel]) -> None:
+    """Where the framework's index lacks a companion, resolvers take one made for another CUDA."""
+    for wheel in wheels:
+        if wheel.name in COMPANIONS and wheel.index != name:
+            what = f"the index {name} has no {wheel.name} for this {_FRAMEWORK}"
+            why = f"{wheel.name} {wheel.version} of the other index is made for another CUDA"
+            fix = f"use a mirror that has it, or leave out --with {wheel.name}"
+            raise MachineError(what, why=why, fix=fix)

@@ -29,6 +29,8 @@ def places(table: Table, target: Target) -> int:
     for one in target.machines:
         for rule in rules.HARD:
             mask &= verdict(rule, table, one).mask
+            if not mask:
+                return 0
     return mask
 
 

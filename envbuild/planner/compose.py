@@ -283,6 +283,8 @@ def environment(
     os = table.os_of(place)
     if place.kind == "compiler" and compiles(target):
         own = gcc is None or (os is not None and gcc == os.gcc and isinstance(place.row, ImageTag))
+        if place.os is None and target.gcc is not None:
+            own = numbers(target.gcc)[0] == gcc  # few systems have g++ under its version, too
         ccbin = "/usr/bin/g++" if own else f"/usr/bin/g++-{gcc}"
         if place.os is not None or gcc is not None:
             found |= {"NVCC_CCBIN": ccbin, "CUDAHOSTCXX": ccbin}

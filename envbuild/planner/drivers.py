@@ -62,6 +62,22 @@ def first_toolkit(table: Table, row: Capability) -> Toolkit | None:
     return having[0] if having and having[0] is not known[0] and not row.tegra else None
 
 
+def too_old(
+    table: Table, row: Capability, driver: str, level: str | None, *, windows: bool
+) -> bool:
+    """No driver of that age knows the card.
+
+    A driver serves no card that its own toolkit does not know, nor one of which every product
+    came with a later branch. The first driver whose documents list one product is no bound:
+    others drove it before.
+    """
+    first = first_toolkit(table, row)
+    if first is not None and level is not None and numbers(level) < numbers(first.cuda):
+        return True
+    known = None if windows else row.first_driver
+    return known is not None and numbers(driver)[0] < numbers(known)[0]
+
+
 def last_compiles(table: Table, row: Capability, cuda: str) -> bool:
     """Some driver of this card compiles PTX of that toolkit: its last branch is at the level."""
     last = branch(table, row.last_branch) if row.last_branch is not None else None

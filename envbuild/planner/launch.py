@@ -157,9 +157,9 @@ def _unusable(table: Table, machine: Machine) -> str:
     row, branch = table.capability(machine.card.cc), _branch(table, machine)
     if row.last_branch is not None and branch is not None and branch > row.last_branch:
         return "100"
-    first = machine.card.first_driver or row.first_driver
-    older = first is not None and numbers(machine.driver)[0] < numbers(first)[0]
-    return "100" if older and not machine.windows else ""
+    driver, level = machine.driver, machine.cuda
+    old = drivers.too_old(table, row, driver, level, windows=machine.windows)
+    return "100" if old else ""
 
 
 def _compat_error(table: Table, machine: Machine, tag: ImageTag) -> str:

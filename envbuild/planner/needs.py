@@ -40,7 +40,8 @@ def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverN
     first = max((f for f in firsts or [row.first_driver] if f), key=numbers, default=None)
     # What first drove a card is known of Linux drivers alone; both follow from the toolkit.
     first = (None if windows else first) or _of_first_toolkit(table, row, windows=windows)
-    if cards and all(card.driven for card in cards):
+    here = numbers(target.driver) if target.driver is not None else ()
+    if first and here < numbers(first) and cards and all(card.driven for card in cards):
         first = None  # the driver in hand drives them, whatever the first was
     if first is not None and (least is None or numbers(first) > numbers(least)):
         least = first

@@ -81,6 +81,8 @@ class _Resolver:
         here = base or (host.os.id if host is not None else None)
         own = system.native(table, host, base) if where == "host" else system.System(host)
         engines = _engines(host)
+        access = _access(engines, platform, host)
+        self._note("access", access, self.seen if engines else "default")
         return Target(
             cards=cards,
             every_cc=request.cc == ("all",),
@@ -104,7 +106,7 @@ class _Resolver:
             source=request.toolkit_source,
             as_of=words.date(request.as_of) if request.as_of is not None else table.matrices.date,
             split=request.split,
-            access=_access(engines, platform, host),
+            access=access,
             engine_access=engines,
             docker=_docker(host),
             container_toolkit=_release(host.container_toolkit if host else None),
@@ -272,5 +274,7 @@ def _access(engines: tuple[tuple[str, str], ...], platform: Platform, host: Host
         return mode
     if platform.startswith("jetson"):
         return "nvidia-runtime"
-    silent = host is not None and any(e.name == "docker" for e in host.engines)
-    return "gpus" if silent else "cdi"
+    if host is not None and host.gpus and any(e.name == "docker" for e in host.engines):
+        return access_of(host, "docker")
+    # Docker Desktop, the engine of Windows, sees no CDI specification.
+    return "gpus" if host is not None and host.platform == "windows" else "cdi"

@@ -1,8 +1,22 @@
-"""A target or request as the command line that asks for it."""
+"""A target or request as the command line that asks for it; a plan in a few words."""
+
+from typing import TYPE_CHECKING
 
 from envbuild.planner.target import Target
 from envbuild.values.codec import replace
 from envbuild.values.request import Request, Wish
+
+if TYPE_CHECKING:
+    from envbuild.planner.choose import Choice
+
+_FROM = {
+    "image": "the vendor's image",
+    "wheels": "wheels",
+    "distro": "the distribution",
+    "apt": "the vendor's repository",
+    "redist": "the vendor's archives",
+    "conda": "conda",
+}
 
 
 def as_request(target: Target) -> Request:
@@ -31,7 +45,7 @@ def as_request(target: Target) -> Request:
         base_os=request.base_os if target.on_host else target.base_os,
         arch=target.arch if target.arch != "x86_64" or arch or request.arch else None,
         platform=platform or ("linux" if asked == "linux" else None),
-        l4t=request.l4t if target.l4t is not None else None,
+        l4t=_l4t(target),
         glibc=target.glibc if seen or (target.on_host and request.glibc) else None,
         gcc=target.gcc if seen or (target.on_host and request.gcc) else None,
         where="host" if target.where == "host" else None,
@@ -39,6 +53,13 @@ def as_request(target: Target) -> Request:
         toolkit_source=target.source,
         split=target.split,
     )
+
+
+def _l4t(target: Target) -> str | None:
+    """As it was written; that of a machine, where it was looked at."""
+    if target.l4t is None or target.declared:
+        return target.request.l4t if target.l4t is not None else None
+    return target.request.l4t or target.l4t
 
 
 _SEEN = ("cc", "gpus", "driver", "arch", "platform", "l4t", "glibc", "gcc")
@@ -84,3 +105,13 @@ def argv(request: Request, command: str = "plan") -> tuple[str, ...]:
 
 def _wish(wish: Wish) -> str:
     return f"{wish.name}{'==' if wish.range[:1].isdigit() else ''}{wish.range}"
+
+
+def describe(target: Target, choice: "Choice", *, contained: bool = False) -> str:
+    """A plan in a few words."""
+    place, build = choice.place, choice.build
+    what = f"CUDA {place.release} from {_FROM[place.source]}"
+    what += f" on {place.os}" if place.os is not None else ", on the machine itself"
+    if build is not None:
+        what = f"torch {build.torch} from {build.index}, {what}"
+    return f"{what}, in a container" if contained and target.where == "image" else what

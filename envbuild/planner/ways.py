@@ -1,32 +1,18 @@
 """The ways out of a refusal, each a step that was tried: what is given up, and what it gives."""
 
 from collections.abc import Iterator
-from functools import partial
 
-from envbuild.planner import drivers
-from envbuild.planner.cards import module_of
-from envbuild.planner.choose import Choice, choose, feasible
+from envbuild.planner import other_driver
+from envbuild.planner.choose import choose, feasible
 from envbuild.planner.conflict import Conflict, Parts, changeable, eased, smallest
 from envbuild.planner.fleet import only
-from envbuild.planner.needs import driver_needs
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.resolve import resolve
-from envbuild.planner.spell import argv, as_request, command
-from envbuild.planner.table import Table, lowest, remember
-from envbuild.planner.target import Part, Target, Wanted, parts, without
-from envbuild.planner.window import apart
+from envbuild.planner.spell import argv, as_request, command, describe
+from envbuild.planner.table import Table
+from envbuild.planner.target import Part, Target, Wanted, parts
 from envbuild.values.codec import replace
 from envbuild.values.finding import Step
-from envbuild.values.request import Request
-
-_FROM = {
-    "image": "the vendor's image",
-    "wheels": "wheels",
-    "distro": "the distribution",
-    "apt": "the vendor's repository",
-    "redist": "the vendor's archives",
-    "conda": "conda",
-}
 
 
 def ways(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
@@ -37,13 +23,13 @@ def ways(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
     apart = any(p.field == "cards" for changed in clash.changes for p in changed)
     for changed in (*clash.changes, *clash.mixed):
         if all(p.field == "driver" for p in changed):
-            found.append(_driver(table, target))
+            found.append(other_driver.change(table, target))
         elif all(p.field != "cards" for p in changed):
             found.append(_way(table, target, changed))
     found += [*([_images(table, target)] if apart else []), *_other_l4t(table, target)]
     steps = tuple(dict.fromkeys(step for step in found if step is not None))
     if len(steps) == 1 and any(c and c[0].field == "driver" for c in clash.changes):
-        return steps + _installing(table, target)
+        return steps + other_driver.installing(table, target)
     return steps or tuple(dict.fromkeys(_further(table, target)))
 
 
@@ -103,7 +89,7 @@ def _way(table: Table, target: Target, dropped: Parts, said: tuple[str, ...] = (
     up += [_changed(table, target, other, p) for p in dropped if p.kind == "fact"]
     why = " and ".join((*said, *up))
     if choice is not None:
-        why += f": {_describe(other, choice, contained=any(p.field == 'where' for p in dropped))}"
+        why += f": {describe(other, choice, contained=any(p.field == 'where' for p in dropped))}"
     return Step(why=why, argv=command(other))
 
 
@@ -199,20 +185,10 @@ def _packages(target: Target) -> tuple[Wanted, ...]:
     return (*((target.torch,) if target.torch is not None else ()), *target.packages)
 
 
-def _describe(target: Target, choice: Choice, *, contained: bool = False) -> str:
-    """A plan in a few words."""
-    place, build = choice.place, choice.build
-    what = f"CUDA {place.release} from {_FROM[place.source]}"
-    what += f" on {place.os}" if place.os is not None else ", on this machine"
-    if build is not None:
-        what = f"torch {build.torch} from {build.index}, {what}"
-    return f"{what}, in a container" if contained and target.where == "image" else what
-
-
 def _changed(table: Table, target: Target, other: Target, part: Part) -> str:
     """How a fact would have to be; what belongs to a machine is that of another one."""
     if part.field == "driver":
-        return f"with {_window(table, other)}"
+        return f"with {other_driver.window(table, other)}"
     if part.field == "glibc":
         return _of_glibc(target, other)
     return {
@@ -253,125 +229,6 @@ def _other_l4t(table: Table, target: Target) -> Iterator[Step]:
         other = replace(target, l4t=row.l4t, platform=row.platform, driver_cuda=row.cuda)
         choice = choose(table, other) if row.l4t != target.l4t else None
         if choice is not None:
-            why = f"with L4T {row.l4t} (JetPack {row.jetpack}): {_describe(other, choice)}"
+            why = f"with L4T {row.l4t} (JetPack {row.jetpack}): {describe(other, choice)}"
             yield Step(why=why, argv=argv(replace(as_request(other), l4t=row.l4t)))
             return
-
-
-def _driver(table: Table, target: Target) -> Step:
-    """Which driver would do, on the machine, not in the image."""
-    if any(card.vgpu for card in target.cards):
-        return _guest_driver(table, target)
-    if not target.declared and (clash := apart(table, target.cards, windows=target.windows)):
-        return Step(
-            why=f"no driver drives all of these on one machine: {clash[0]}",
-            text="give one of them a machine of its own",
-            check="envbuild plan on each machine",
-        )
-    if target.module is not None and feasible(table, replace(target, module=None)):
-        return _modules(table, target)
-    free = without(target, (Part(kind="fact", field="driver", value="", says=""),))
-    window = _window(table, free)
-    needs = {module_of(table, card) for card in target.cards} - {"either", target.module}
-    if target.module is not None and needs:
-        window += f", with its {min(needs)} kernel modules"
-    best = _recommended(table, free)
-    choice = choose(table, _with_driver(table, free, best)) if best is not None else None
-    gives = f"; {best} gives {_describe(free, choice)}" if choice is not None else ""
-    return Step(
-        why=f"change the driver (a fact): {window}{gives}",
-        text=f"install on the machine, not in the image: {window}",
-        check="nvidia-smi names the new version",
-    )
-
-
-def _modules(table: Table, target: Target) -> Step:
-    """The driver will do as it is; its kernel modules are of the wrong flavour."""
-    kept = replace(target, module=None)
-    needs = drivers.modules(table, target.cards)
-    choice = choose(table, kept)
-    gives = f"; that gives {_describe(kept, choice)}" if choice is not None else ""
-    words = "with the words" if needs == "open" else "without the words"
-    return Step(
-        why=f"change its kernel modules (a fact) and keep driver {target.driver}{gives}",
-        text=f"install driver {target.driver} with its {needs} kernel modules instead of "
-        f"the {target.module} ones, and restart",
-        check=f"cat /proc/driver/nvidia/version: {target.driver}, {words} Open Kernel Module",
-    )
-
-
-def _installing(table: Table, target: Target) -> tuple[Step, ...]:
-    """The only way is another driver: how it comes to the machine that was looked at."""
-    asked = target.request.cc or target.request.gpus or target.request.driver
-    special = target.windows or any(card.vgpu for card in target.cards)
-    if target.declared or asked or special or apart(table, target.cards) is not None:
-        return ()
-    free = without(target, (Part(kind="fact", field="driver", value="", says=""),))
-    keeps = target.module is not None and feasible(table, replace(target, module=None))
-    version = target.driver if keeps else _recommended(table, free)
-    row = drivers.branch_of(table, version) if version is not None else None
-    return drivers.installation(table, target, row)[1] if row is not None else ()
-
-
-def _guest_driver(table: Table, target: Target) -> Step:
-    """A vGPU's driver comes with the release that its hypervisor runs."""
-    free = without(target, (Part(kind="fact", field="driver", value="", says=""),))
-    return Step(
-        why=f"change the vGPU software of hypervisor and guest (a fact): {_window(table, free)}",
-        text="ask who runs the hypervisor: its release decides which guest driver starts",
-        check="nvidia-smi names the new version",
-    )
-
-
-def _window(table: Table, target: Target) -> str:
-    """From the oldest driver with which there is a plan to the last that drives the cards.
-
-    Remembered: machines of a fleet that differ in their drivers alone are told the same.
-    """
-    key = ("window", replace(target, request=Request(), provenance=()))
-    known = table.memo.get(key)
-    if not isinstance(known, str):
-        known = _searched(table, target)
-        remember(table, key, known)
-    return known
-
-
-def _searched(table: Table, target: Target) -> str:
-    least = next(filter(partial(_enough, table, target), _drivers(table, target)), None)
-    lasts = [n for cc in target.cc if (n := table.capability(cc).last_branch) is not None]
-    last = drivers.branch(table, min(lasts)) if lasts else None
-    text = f"driver {least} or newer" if least else "another driver"
-    if last is not None:
-        # The newest release of a branch is known for Linux alone.
-        text += f", at most {f'R{last.branch}' if target.windows else drivers.name(last)}"
-    return text
-
-
-def _enough(table: Table, target: Target, driver: str) -> bool:
-    choice = choose(table, _with_driver(table, target, driver))
-    if choice is None:
-        return False
-    needs = driver_needs(table, target, choice.place, target.cc)
-    return all(numbers(driver) >= numbers(need.min) for need in needs if need.min)
-
-
-def _recommended(table: Table, target: Target) -> str | None:
-    """The driver that a plan recommends; on WSL none is known."""
-    choice = choose(table, target)
-    needs = driver_needs(table, target, choice.place, target.cc) if choice is not None else ()
-    return min((n.recommended for n in needs if n.recommended), key=numbers, default=None)
-
-
-def _with_driver(table: Table, target: Target, driver: str) -> Target:
-    level = drivers.level(table, driver, windows=target.windows)
-    return replace(target, driver=driver, driver_cuda=level)
-
-
-def _drivers(table: Table, target: Target) -> list[str]:
-    """Drivers at which something begins to work, ascending: what toolkits and cards need."""
-    found = {row.windows if target.windows else row.linux for row in table.matrices.floors}
-    for toolkit in table.toolkits.values():
-        found.add(toolkit.driver_windows if target.windows else toolkit.driver)
-    for mask in table.of_cuda.values():
-        found |= {n.min for n in driver_needs(table, target, table.places[lowest(mask)], target.cc)}
-    return sorted({driver for driver in found if driver}, key=numbers)

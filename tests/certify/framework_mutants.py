@@ -30,7 +30,7 @@ class Mutant(NamedTuple):
         return self.step.replace(".", "_").replace("-", "_") + ".py"
 
 
-_NEAR = "torch_near.py"
+_NEAR, _PRODUCT = "torch_near.py", "apply(a.cuda(), b.cuda()), exact)"
 MUTANTS = (
     Mutant("a kernel is left out", "torch.eager", "torch.add(on_gpu * 3, 1, out=out)", "pass"),
     Mutant("an index is shifted", "torch.eager", "order.cuda()]", "order.cuda() - 1]"),
@@ -45,21 +45,21 @@ MUTANTS = (
     Mutant(
         "operands are as short as fp8",
         "torch.matmul",
-        "apply(a.cuda(), b.cuda()), exact)",
+        _PRODUCT,
         "apply(a.to(torch.float8_e5m2).to(dtype).cuda(), b.cuda()), exact)",
         _NEAR,
     ),
     Mutant(
         "the result stays on the CPU",
         "torch.matmul",
-        "apply(a.cuda(), b.cuda()), exact)",
+        _PRODUCT,
         "apply(a, b), exact)",
         _NEAR,
     ),
     Mutant(
         "the filter is turned",
         "torch.conv",
-        "apply(a.cuda(), b.cuda()), exact)",
+        _PRODUCT,
         "apply(a.cuda(), b.flip(-1).cuda()), exact)",
         _NEAR,
     ),

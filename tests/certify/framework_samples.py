@@ -187,6 +187,14 @@ ANSWERS: dict[str, tuple[Line, ...]] = {
         equal("add", 1, 262147, "changed element"),
     ),
 }
+# Targets of a torch of CUDA 12.6.
+PASCAL = ("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90")
+# torch/_inductor/scheduler.py
+P100 = (
+    "Found Tesla P100 which is too old to be supported by the triton GPU compiler, which is used "
+    "as the backend. Triton only supports devices of CUDA Capability >= 7.0, but your device is "
+    "of CUDA capability 6.0"
+)
 _SESSIONS = {
     "torch.build": ("torch.build",),
     "torch.parts": tuple(n for n in ANSWERS if n.startswith("torch.") and n != "torch.build"),

@@ -1,10 +1,9 @@
 """A program's answer: whole, of this run, each result named once, or why not."""
 
-import msgspec
 import pytest
 
 from envbuild.certify.answers import Answer, ended, read
-from envbuild.certify.seen import Ran, Seen, Session
+from envbuild.certify.seen import Ran, Seen, Session, Spoken
 from envbuild.values.codec import replace
 from tests.certify import samples
 
@@ -14,9 +13,7 @@ END = f'{{"event":"end","nonce":"{samples.NONCE}"}}\n'
 RESULT = '{"event":"result","value":3,"unknown":[1]}\n'
 
 
-class Line(msgspec.Struct, frozen=True):
-    event: str
-    nonce: str = ""
+class Line(Spoken, frozen=True):
     value: int = 0
 
 

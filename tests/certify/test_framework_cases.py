@@ -11,8 +11,17 @@ from envbuild.certify.seen import Seen
 from envbuild.values.codec import Pairs, replace
 from tests.certify import framework_samples as made
 from tests.certify import samples
-from tests.certify.framework_samples import answers, built, cut, doing, error, found, required, seen
-from tests.certify.test_judge_torch import P100
+from tests.certify.framework_samples import (
+    P100,
+    answers,
+    built,
+    cut,
+    doing,
+    error,
+    found,
+    required,
+    seen,
+)
 
 PASCAL = ("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90")
 CU128 = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")

@@ -1,5 +1,7 @@
 """The judge on what the suite `toolchain` saw: compilers, code, loader, driver, lock."""
 
+import re
+
 import pytest
 
 from envbuild.certify.judge import judge
@@ -15,6 +17,18 @@ def test_a_loader_probe_without_an_answer_is_no_pass(text: str) -> None:
     now = changed(seen(), "loads", rc=0 if text else 1, out=text)
     assert verdict(now, "toolchain.loader") == ("inconclusive", "suite")
     assert verdict(now, "toolchain.no-driver") == ("inconclusive", "suite")
+
+
+def test_a_driver_that_is_absent_in_the_words_of_musl_is_absent() -> None:
+    """Images of musl may have its loader under the name of glibc's."""
+    loads = seen().step("loads")
+    assert loads is not None
+    glibc = r'(lib[^":]*): cannot open shared object file: No such'
+    text, n = re.subn(glibc, r"Error loading shared library \1: No such", loads.out)
+    assert n
+    assert verdict(changed(seen(), "loads", out=text), "toolchain.no-driver")[0] == "pass"
+    left = text.replace("No such file or directory", "Exec format error", 1)
+    assert verdict(changed(seen(), "loads", out=left), "toolchain.no-driver") == ("fail", "image")
 
 
 def test_a_control_whose_own_making_failed_is_none() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from envbuild import data
 from envbuild.certify import run
-from tests.certify import here, judge_mutation, mutation
+from tests.certify import here, judge_mutants, judge_mutation, judge_scenarios, mutation
 
 # One of each kind that the made driver can show in a second.
 FEW = (
@@ -59,9 +59,9 @@ def test_a_judge_that_is_broken_gives_another_verdict(suite: str, rate: float) -
     """By simulated devices alone; other tests see most of the rest (script/mutate-certify)."""
     found = [
         one
-        for module in judge_mutation.modules()
-        if judge_mutation.suites_of(module) == (suite,)
-        for one in judge_mutation.mutants(module)
+        for module in judge_mutants.modules()
+        if judge_mutants.suites_of(module) == (suite,)
+        for one in judge_mutants.mutants(module)
     ][::9]
     assert len(found) >= 5
     alive = [one for one in found if not judge_mutation.killed(one)]
@@ -70,8 +70,8 @@ def test_a_judge_that_is_broken_gives_another_verdict(suite: str, rate: float) -
 
 
 def test_breaking_a_judge_is_undone() -> None:
-    before = judge_mutation.right("cupy")
-    for one in list(judge_mutation.mutants("suites.cupy.build"))[:8]:
+    before = judge_scenarios.right("cupy")
+    for one in list(judge_mutants.mutants("suites.cupy.build"))[:8]:
         judge_mutation.killed(one)
-    now = tuple(judge_mutation.judged(one) for one in judge_mutation.scenarios("cupy"))
+    now = tuple(judge_scenarios.judged(one) for one in judge_scenarios.scenarios("cupy"))
     assert now == before

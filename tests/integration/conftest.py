@@ -7,6 +7,7 @@ where they are.
 import os
 import platform
 import shutil
+import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,10 @@ from pathlib import Path
 import pytest
 
 from envbuild.engines.base import Engine
-from envbuild.engines.find import make
+from envbuild.engines.find import make as make_engine
+from envbuild.io.net import Net
+from envbuild.values.image import BuildContext, File, Image
+from tests.integration.certifying import Make
 from tests.integration.command import ROOT
 from tests.integration.corridor import Cli, NewCli, walked
 from tests.integration.standin.make import ensure
@@ -73,7 +77,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> E
     name = "podman" if request.param == "podman" else "docker"
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
-    return make(name)
+    return make_engine(name)
 
 
 @pytest.fixture(scope="session")
@@ -129,3 +133,32 @@ def mirror(registry: str, tmp_path: Path) -> tuple[str, ...]:
 def once() -> str:
     """A step that no cache holds."""
     return f"echo {os.urandom(8).hex()} > /once"
+
+
+@pytest.fixture
+def make(
+    engine: Engine, base: str, registry: str, request: pytest.FixtureRequest
+) -> Iterator[Make]:
+    """Builds an image of a Dockerfile; ``extra`` are further files of its context."""
+    made: list[str] = []
+
+    def build(dockerfile: str, platform: str = "linux/amd64", **extra: bytes) -> Image:
+        text = dockerfile.format(base=base, more="{more}") if "{more}" in dockerfile else dockerfile
+        files = [File(path="Dockerfile", data=text.format(base=base, more="").encode())]
+        files += [
+            File(path=n.replace("__", "."), data=d, executable=True) for n, d in extra.items()
+        ]
+        uses_base = "{base}" in dockerfile
+        context = BuildContext(
+            files=tuple(files),
+            platform=platform,
+            base=base if uses_base else None,
+            bases=(base,) if uses_base else (),
+        )
+        tag = f"envbuild-test/certify-{request.node.originalname.replace('_', '-')[5:40]}:1"
+        made.append(tag)
+        return engine.build(context, tag, Net(registry_mirror=registry, network="host"))
+
+    yield build
+    for tag in made:
+        subprocess.run([engine.name, "image", "rm", tag], check=False, capture_output=True)

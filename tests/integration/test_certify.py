@@ -5,78 +5,24 @@ The images are made here of Debian and this machine's own libcudart; none is a v
 
 import json
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from envbuild import data
-from envbuild.certify import run
 from envbuild.cli.app import run as command
 from envbuild.engines.base import Engine, RunSpec
 from envbuild.errors import EnvbuildError, MachineError, StaleError
-from envbuild.io.net import Net
 from envbuild.io.proc import Completed
-from envbuild.values.certificate import Certificate, Check
 from envbuild.values.host import Gpu, Host
-from envbuild.values.image import BuildContext, File, Image
 from tests import toolkit
+from tests.integration.certifying import RUNTIME, Make, certify, check
 
 pytestmark = [
     pytest.mark.engine,
     toolkit.needed,
 ]
 PREBUILT = data.folder("kernels") / "prebuilt" / "x86_64"
-RUNTIME = (
-    "FROM {base}\nCOPY libcudart.so.13 /usr/lib/x86_64-linux-gnu/\nRUN ldconfig\n"
-    "LABEL envbuild.stage=runtime envbuild.promise=61,90 envbuild.cc=6.1,9.0 envbuild.cuda=13.0.2\n"
-    "{more}USER 1234:1234\n"
-)
-
-Make = Callable[..., Image]
-
-
-@pytest.fixture
-def make(
-    engine: Engine, base: str, registry: str, request: pytest.FixtureRequest
-) -> Iterator[Make]:
-    """Builds an image of a Dockerfile; ``extra`` are further files of its context."""
-    made: list[str] = []
-
-    def build(dockerfile: str, **extra: bytes) -> Image:
-        text = dockerfile.format(base=base, more="{more}") if "{more}" in dockerfile else dockerfile
-        files = [File(path="Dockerfile", data=text.format(base=base, more="").encode())]
-        files += [
-            File(path=n.replace("__", "."), data=d, executable=True) for n, d in extra.items()
-        ]
-        uses_base = "{base}" in dockerfile
-        context = BuildContext(
-            files=tuple(files),
-            platform="linux/amd64",
-            base=base if uses_base else None,
-            bases=(base,) if uses_base else (),
-        )
-        tag = f"envbuild-test/certify-{request.node.originalname.replace('_', '-')[5:40]}:1"
-        made.append(tag)
-        return engine.build(context, tag, Net(registry_mirror=registry, network="host"))
-
-    yield build
-    for tag in made:
-        subprocess.run([engine.name, "image", "rm", tag], check=False, capture_output=True)
-
-
-def certify(engine: Engine, image: Image, host: Host = Host(), **policy: object) -> Certificate:  # noqa: B008
-    return run.certify(
-        engine,
-        image,
-        host=host,
-        policy=run.Policy(**{"require": ("toolchain",)} | policy),  # type: ignore[arg-type]
-    )
-
-
-def check(found: Certificate, name: str) -> Check:
-    return next(c for s in found.suites for c in s.checks if c.id == f"toolchain.{name}")
 
 
 def test_a_runtime_stage(engine: Engine, make: Make) -> None:

@@ -12,7 +12,7 @@ from envbuild.lock.wheels import lock_wheels
 from envbuild.values.codec import replace
 from envbuild.values.lock import Wheel
 from envbuild.values.plan import Layout, Plan, TorchChoice
-from tests.lock.server import Server, publish, sha, wheel
+from tests.lock.server import Answer, Server, publish, sha, wheel
 from tests.render import plans
 
 PLAN = replace(plans.WHEELS, packages=("top==1.0",), layout=Layout(), python="3.11")
@@ -110,6 +110,63 @@ def test_a_framework_comes_from_its_own_index(server: Server, resolver: str) -> 
     )
     found = {w.name: (w.version, w.index) for w in locked(server, plan)}
     assert found == {"native": ("1.0", "pypi"), "torch": ("2.0+cu126", "cu126")}
+
+
+# What a bucket answers for what it lacks: recorded in github.com/pytorch/pytorch/issues/81900.
+DENIED = Answer(b"<Error><Code>AccessDenied</Code></Error>", 403, {"Content-Type": "text/xml"})
+ABSENT = Answer(b"", 404)
+NOTHING = Answer(b"<!DOCTYPE html><html></html>", headers={"Content-Type": "text/html"})
+TORCH = wheel("torch", "2.0+cu126", "cp311-cp311-manylinux_2_28_x86_64", ("native",))
+VISION = wheel("torchvision", "0.1+cu126", "cp311-cp311-manylinux_2_28_x86_64", ("torch",))
+
+
+def beside(server: Server, missing: Answer, *there: tuple[str, bytes]) -> tuple[Wheel, ...]:
+    """A lock of torch and torchvision; the framework's index has some wheels, and none else."""
+    publish(server, "/simple", wheel("torchvision", "0.1", "py3-none-any", ("torch",)), *NATIVE)
+    server.answers.update({f"/cu126/{p}/": missing for p in ("native", "torch", "torchvision")})
+    publish(server, "/cu126", *there, html=True)
+    plan = replace(
+        PLAN,
+        packages=("torch==2.0+cu126", "torchvision==0.1"),
+        torch=TorchChoice(version="2.0", index="cu126", index_url=f"http://{server.host}/cu126"),
+    )
+    return locked(server, plan)
+
+
+@pytest.mark.parametrize("missing", [DENIED, ABSENT, NOTHING])
+def test_a_framework_index_without_a_dependency(
+    server: Server, resolver: str, missing: Answer
+) -> None:
+    found = {w.name: w.index for w in beside(server, missing, TORCH, VISION)}
+    assert found == {"native": "pypi", "torch": "cu126", "torchvision": "cu126"}
+
+
+@pytest.mark.parametrize("missing", [DENIED, ABSENT, NOTHING])
+def test_a_companion_is_never_of_another_index(
+    server: Server, resolver: str, missing: Answer
+) -> None:
+    with pytest.raises(MachineError, match="the index cu126 has no torchvision") as error:
+        beside(server, missing, TORCH)
+    assert error.value.exit_code == 4
+    assert "another CUDA" in error.value.why
+
+
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [
+        (DENIED, "answered 403 for /cu126/torch/"),
+        (DENIED._replace(status=401), "answered 401 for /cu126/torch/"),
+        (ABSENT, "lists no torch"),
+        (NOTHING, "lists no torch"),
+    ],
+)
+def test_a_framework_index_without_the_framework(
+    server: Server, resolver: str, missing: Answer, says: str
+) -> None:
+    with pytest.raises(MachineError, match=says) as error:
+        beside(server, missing)
+    assert error.value.exit_code == 4
+    assert "docker" not in str(error.value)
 
 
 def test_nothing_of_the_network_is_in_it(server: Server, resolver: str) -> None:

@@ -18,6 +18,7 @@ PACKAGES = {
     "nvcc-wheels",
     "package-index",
     "bitsandbytes-wheels",
+    "cccl-wheels",
     "package-wheels",
     "ptxas-probe",
     "tensorflow-wheels",

@@ -83,16 +83,28 @@ class End(NamedTuple):
     error: str
 
 
+def too_old(gpu: Row, driver: str) -> bool:
+    """Older than the first toolkit with the card's target, or than the first branch for its cc."""
+    served = sorted(
+        (t for t in rows()["toolkits"] if v(t["cuda"]) >= (11, 7)), key=lambda t: v(t["cuda"])
+    )
+    having = [t["cuda"] for t in served if gpu["target"] in t["targets"]]
+    new = bool(having) and having[0] != served[0]["cuda"]
+    if new and v(level(driver) or having[0]) < v(having[0]):
+        return True
+    # A product's own first driver is the first that lists it, and no bound.
+    first = one("capabilities", cc=gpu["cc"]).get("first_driver", "0")
+    return v(driver)[0] < v(first)[0]
+
+
 def start(gpu: Row, driver: str, way: Row | None, tag: Row | None, code: Row) -> End:
     """``code``: cuda, targets, ptx. Machines are x86_64 Linux."""
     libcuda: str | None = "driver"
     error = ""
     if way is not None and tag is not None:
         libcuda, error = enter(gpu, driver, way, tag)
-    first = gpu.get("first_driver")
     gone = (branch(driver) or 0) > gpu.get("last_branch", 9999)
-    early = first is not None and v(driver)[0] < v(first)[0]
-    if not error and (gone or early):
+    if not error and (gone or too_old(gpu, driver)):
         error = "100"
     floor = next(f for f in rows()["floors"] if f["major"] == v(code["cuda"])[0])
     if not error and libcuda == "driver" and v(driver) < v(floor["linux"]):

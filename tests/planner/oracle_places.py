@@ -97,13 +97,15 @@ def _drivable(row: Row, ask: Ask) -> bool:
         return True
     if (branch(ask["driver"]) or 0) > row.get("last_branch", 9999):
         return False
-    if row.get("first_driver") and not ask["wsl"]:
-        return v(ask["driver"])[0] >= v(row["first_driver"])[0]
     served = [t for t in rows()["toolkits"] if t["cuda"] in {p["cuda"] for p in places()}]
     served = sorted((t for t in served if v(t["cuda"]) >= (11, 7)), key=lambda t: v(t["cuda"]))
     having = [t["cuda"] for t in served if row["target"] in t["targets"]]
     new = bool(having) and having[0] != served[0]["cuda"] and ask["level"] is not None
-    return not new or v(ask["level"]) >= v(having[0])
+    # A driver serves no card that its own toolkit does not know.
+    if new and v(ask["level"]) < v(having[0]):
+        return False
+    first = row.get("first_driver")
+    return ask["wsl"] or not first or v(ask["driver"])[0] >= v(first)[0]
 
 
 def _serves(place: Row, ask: Ask, *, nvcc: bool) -> bool:

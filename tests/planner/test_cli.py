@@ -1,12 +1,15 @@
 """``envbuild plan`` as people and programs meet it."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 
 from envbuild.cli.app import run
+from envbuild.matrix.load import load as load_matrices
+from envbuild.planner.ranges import numbers
 from envbuild.values.codec import load
 from envbuild.values.plan import Fleet, Plan
 
@@ -23,7 +26,7 @@ def test_the_table(capfd: Cap) -> None:
     )
     assert "docker.io/nvidia/cuda:12.9.1-devel-ubuntu24.04" in lines[1]
     assert "other ways: distro 12.4" in lines[1]
-    for start in ("compiler", "flags", "driver", "torch", "lasts"):
+    for start in ("compiler", "flags", "driver", "access", "torch", "lasts"):
         assert any(line.startswith(f"  {start}") for line in lines)
     why = next(line for line in lines if line.startswith("why"))
     assert "13.0-13.5" in why
@@ -43,9 +46,54 @@ def test_the_next_command_is_whole(capfd: Cap) -> None:
 
 def test_explain_shows_every_toolkit_with_one_reason(capfd: Cap) -> None:
     assert run(["plan", "--cc", "6.1", "--explain"]) == 0
-    out = capfd.readouterr().out
-    for cuda in ("11.7", "12.0", "12.8", "13.0", "13.5"):
-        assert sum(f" {cuda} " in line and "measured" in line for line in out.splitlines()) == 1
+    out = capfd.readouterr().out.splitlines()
+    for toolkit in load_matrices().toolkits:
+        assert len(judged(out, toolkit.cuda)) == 1, toolkit.cuda
+    # Neighbours with one reason share a line.
+    assert judged(out, "13.0") == judged(out, "13.5")
+    assert "sm_61 ends with CUDA 12.9" in judged(out, "13.5")[0]
+    assert judged(out, "11.4") != judged(out, "10.2")
+
+
+def test_reasons_that_differ_in_the_toolkit_alone_share_a_line(capfd: Cap) -> None:
+    """A data-centre card on an older driver: each newer tag brings a libcuda of its own."""
+    host = str(HOSTS / "h200-docker.json")
+    for more in ((), ("--explain",)):
+        assert run(["plan", "--host", host, "--driver", "535.288.01", *more]) == 0
+        (line,) = (x for x in capfd.readouterr().out.splitlines() if "brings a libcuda" in x)
+        assert " 12.3-13.4 " in line
+
+
+@pytest.mark.parametrize(
+    ("args", "access"),
+    [
+        (("--cc", "6.1"), "--device nvidia.com/gpu=all (cdi): assumed, no engine was looked at"),
+        (("--host", "rtx5090-docker-cdi.json"), "(cdi): the best that the engine here offers"),
+        (("--host", "docker-rootless.json", "--cc", "8.9"), "(cdi): assumed, no engine was"),
+        (("--host", "h200.json"), "(cdi): on other machines, no engine answers here"),
+    ],
+)
+def test_how_a_container_gets_its_gpu(args: tuple[str, ...], access: str, capfd: Cap) -> None:
+    args = tuple(str(HOSTS / word) if word.endswith(".json") else word for word in args)
+    run(["plan", *args])
+    (line,) = (x for x in capfd.readouterr().out.splitlines() if x.startswith("  access"))
+    assert access in line
+    run(["plan", "--where", "host", *args])
+    assert "  access" not in capfd.readouterr().out
+
+
+def judged(out: list[str], cuda: str) -> list[str]:
+    """The lines of the table that judge a toolkit, by itself or in a range."""
+
+    def holds(line: str) -> bool:
+        match = re.match(
+            r"(?:why)? +(\d+\.\d+)(?:\.\d+)?(?:-(\d+\.\d+))? +(?:ok|warn|refuse) ", line
+        )
+        return match is not None and numbers(match[1]) <= numbers(cuda) <= numbers(
+            match[2] or match[1]
+        )
+
+    return [line for line in out if holds(line)]
 
 
 def test_a_refusal_is_exit_3_with_every_cure(capfd: Cap) -> None:
@@ -227,7 +275,9 @@ def test_the_kernel_module_of_a_machine_is_a_fact(capfd: Cap) -> None:
 def test_no_way_out_leads_past_a_fact_that_no_flag_gives(capfd: Cap) -> None:
     run(["plan", "--host", str(HOSTS / "p4-open-module.json"), "--json"])
     steps = json.loads(capfd.readouterr().out)["findings"][0]["steps"]
-    assert [step["argv"] for step in steps] == [[]]
+    # What is left is done on the machine: no flag of a plan gives other kernel modules.
+    assert not steps[0]["argv"]
+    assert all(step["argv"][0] != "envbuild" for step in steps[1:])
 
 
 def test_the_next_command_names_the_recorded_host(capfd: Cap) -> None:
@@ -257,9 +307,9 @@ def test_a_driver_that_is_newer_than_recommended_is_left_alone(capfd: Cap) -> No
 def test_what_comes_after_the_chosen_one_says_what_it_lacks(capfd: Cap) -> None:
     assert run(["plan", "--cc", "9.0", "--driver", "580.95.05", "--explain"]) == 0
     out = capfd.readouterr().out.splitlines()
-    newer = next(line for line in out if " 13.5 " in line and "ok" in line)
+    (newer,) = judged(out, "13.5")
     assert "the driver cannot compile its PTX" in newer
-    older = next(line for line in out if " 12.9 " in line and "ok" in line)
+    (older,) = judged(out, "12.9")
     assert "works too; 13.0 is newer" in older
 
 

@@ -1,4 +1,4 @@
-"""What a plan says of cards and machines: undriven cards, MIG, vGPU, old container toolkits."""
+"""What a plan says of cards and machines: undriven cards, MIG, vGPU."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from envbuild.planner.cards import is_vgpu
 from envbuild.values.codec import load as read
 from envbuild.values.codec import replace
-from envbuild.values.host import Gpu, Host, Mig, Tool
+from envbuild.values.host import Gpu, Host, Mig
 from tests.planner.ask import ask, ids
 
 HOSTS = Path(__file__).resolve().parents[1] / "hosts"
@@ -58,14 +58,6 @@ def test_a_slice_of_a_card_in_a_virtual_machine() -> None:
     assert "vgpu" not in ids(ask(host=here))
     assert not is_vgpu("NVIDIA A100-SXM4-40GB")
     assert is_vgpu("GRID T4-2B4")
-
-
-@pytest.mark.parametrize(("version", "old"), [("1.17.7", True), ("1.17.8", False), (None, False)])
-def test_a_container_toolkit_with_a_published_hole(version: str | None, *, old: bool) -> None:
-    tool = Tool(name="nvidia-container-toolkit", version=version) if version else None
-    here = replace(host("h200"), container_toolkit=tool)
-    assert ("container-toolkit-old" in ids(ask(host=here), "warn")) is old
-    assert "container-toolkit-old" not in ids(ask(host=here, where="host"))
 
 
 def test_a_slice_of_a_card_is_known_by_its_name() -> None:

@@ -1,13 +1,15 @@
 """What of a machine counts: WSL 1, Windows, other systems, and the rows of its own system."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from envbuild.cli.app import run
 from envbuild.errors import EnvbuildError, InputError, MachineError
+from envbuild.values.codec import dump, replace
 from envbuild.values.codec import load as read
-from envbuild.values.codec import replace
 from envbuild.values.host import Driver, Gpu, Host, Os, Tool
 from tests.planner.ask import ask, ids, target
 
@@ -149,9 +151,76 @@ def test_a_gcc_out_of_the_toolkits_range(cuda: str, gcc: str, says: str) -> None
         ({"cc": "9.0", "platform": "wsl2"}, False),
     ],
 )
-def test_wsl_on_arm_is_not_known(fields: dict[str, str], warned: bool) -> None:
+def test_wsl_on_arm_is_not_known(fields: dict[str, Any], warned: bool) -> None:
     plan = ask(**fields)
     assert ("wsl-arm" in ids(plan, "warn")) is warned
     if warned:
         assert plan.outcome == "warn"
         assert [(n.min, n.recommended) for n in plan.driver] == [(None, None)]
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "kept"),
+    [
+        (["plan", "--where", "host", "--with", "numba>=0.6"], 3, "--with 'numba>=0.6'"),
+        (["plan", "--cuda", "13"], 3, "envbuild plan"),
+        (["lock", "--cuda", "13"], 3, "envbuild plan"),
+    ],
+)
+def test_a_suggested_command_is_for_the_same_machine(
+    argv: list[str],
+    code: int,
+    kept: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "my host.json"
+    old = replace(made("linux"), gpus=(replace(RTX, name="GTX 1080 Ti", cc="6.1"),))
+    file.write_bytes(dump(replace(old, os=Os(id="fedora42", arch="x86_64"))))
+    assert run([*argv, "--host", str(file)]) == code
+    said = "".join(capfd.readouterr())
+    (command,) = [line for line in said.splitlines() if f"--host '{file}'" in line]
+    assert kept in command
+    again = shlex.split(command[command.index("envbuild plan") :])[1:]
+    assert run([*again, "--json"]) == 0
+
+
+def test_a_machine_without_a_card_keeps_the_flags(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "no card.json"
+    file.write_bytes(dump(replace(made("linux"), gpus=())))
+    assert run(["plan", "--where", "host", "--feature", "bf16", "--host", str(file)]) == 4
+    fix = f"envbuild plan --cc 9.0 --feature bf16 --where host --host '{file}'"
+    assert fix in capfd.readouterr().err
+
+
+def test_another_c_library_is_that_of_another_system() -> None:
+    """Pascal needs an old toolkit, and that an old C library: a newer one is no way."""
+    here = made("linux", gpus=(replace(RTX, cc="6.1"),), os=Os(id="fedora42", arch="x86_64"))
+    whys = [step.why for step in ask(host=here, where="host").findings[0].steps]
+    assert any("older C library: ubuntu24.04 has glibc 2.39" in why for why in whys)
+    assert any(why.startswith("without --where host") for why in whys)
+    assert not any("newer" in why or "this machine" in why for why in whys)
+
+
+def test_a_system_without_base_images_is_one_reason() -> None:
+    plan = ask("8.6", base_os="fedora42")
+    assert [f.says for f in plan.findings[1:]] == ["no base image of fedora42 is in these matrices"]
+    assert plan.findings[0].steps[0].argv == ("envbuild", "plan", "--cc", "8.6")
+    assert ask("8.6", base_os="fedora42", where="host", cuda="13").outcome != "refuse"
+
+
+@pytest.mark.parametrize(
+    ("base_os", "gcc", "ccbin"),
+    [
+        ("almalinux9", None, "/usr/bin/g++"),
+        ("ubuntu24.04", "13.3.0", "/usr/bin/g++"),
+        ("ubuntu24.04", "15.1.0", "/usr/bin/g++-14"),
+    ],
+)
+def test_the_machines_own_compiler_has_its_plain_name(
+    base_os: str, gcc: str | None, ccbin: str
+) -> None:
+    plan = ask("6.1", base_os=base_os, gcc=gcc, where="host", cuda="12.9")
+    assert plan.env.get("NVCC_CCBIN") == ccbin

@@ -23,6 +23,7 @@ _INSTALL = {
 }
 _USER_CONFIG = "$HOME/.config/docker"
 _NO_CGROUPS = "nvidia-container-cli.no-cgroups"
+_SOCKET_OF_ROOT = "/run/docker.sock"
 
 
 def steps(rows: Reference, here: Containers) -> tuple[Step, ...]:
@@ -62,16 +63,17 @@ def update(rows: Reference, here: Containers) -> tuple[Step, ...]:
 
 def packages(rows: Reference, here: Containers) -> ContainerPackages | None:
     """The row of this machine's system; None = no row is about it."""
-    name = re.match(r"[a-z-]*", (here.os or "").lower())
-    jetson = "jetson" if here.platform == "jetson" else ""
-    line = _line(here)
+    name = (here.os or "").lower().rstrip("0123456789.-")
+    jetson, line = here.platform == "jetson", _line(here)
     found = [
         row
         for row in rows.container_packages
-        if row.platform == jetson and (jetson or (name and name[0].rstrip("-") in row.systems))
+        if (row.platform == "jetson") is jetson
+        and (jetson or name in row.systems)
+        and row.l4t in {"", line}
     ]
-    found.sort(key=lambda row: row.l4t != line)
-    return found[0] if found and found[0].l4t in {"", line} else None
+    # The row of the very L4T line goes before that of all others.
+    return max(found, key=lambda row: row.l4t, default=None)
 
 
 def _steps(rows: Reference, here: Containers, missing: str) -> Iterator[Step]:
@@ -80,16 +82,19 @@ def _steps(rows: Reference, here: Containers, missing: str) -> Iterator[Step]:
         yield _start(here)
     elif missing == "engine":
         yield _engine(rows, here)
-    snap = any(map(is_snap, found or here.engines))
-    if snap:
+    if any(map(is_snap, found or here.engines)):
         yield from _snap(rows) if missing != "answer" else ()
+        return
+    # What else it lacks shows when it answers; Docker Desktop, on WSL, lacks nothing more.
+    if missing == "answer" and (here.toolkit is not None or here.platform == "wsl2"):
         return
     if here.toolkit is None:
         yield from install(rows, here)
-    if missing == "answer" and here.toolkit is not None:
-        return
     names = {e.name for e in found or here.engines}
-    if here.platform == "jetson" or "docker" in names:
+    jetpack4 = here.platform == "jetson" and _line(here) == "32"
+    if jetpack4 and names and "docker" not in names:
+        yield _engine(rows, here)  # its toolkit knows no CDI, which podman needs
+    if jetpack4 or "docker" in names or (here.platform == "jetson" and not names):
         yield from _docker(here, found or here.engines)
     else:
         yield from _podman(rows, found[0] if found else None)
@@ -129,7 +134,13 @@ def _by_hand(rows: Reference) -> Step:
 def _docker(here: Containers, clients: tuple[EngineFacts, ...]) -> Iterator[Step]:
     """Tell docker of the toolkit's runtime; a server with root goes before one without."""
     if here.platform == "jetson" and _line(here) == "32":
-        yield _restart(here)  # its package writes daemon.json, and there is no nvidia-ctk
+        yield Step(
+            why="JetPack 4 has no nvidia-ctk that tells docker of the toolkit's runtime",
+            text='where /etc/docker/daemon.json does not say so, add to it: "runtimes": '
+            '{"nvidia": {"path": "nvidia-container-runtime", "runtimeArgs": []}}',
+            check="grep nvidia /etc/docker/daemon.json",
+        )
+        yield _restart(here)
         return
     if clients and all(e.rootless for e in clients):
         yield from _rootless()
@@ -172,12 +183,13 @@ def _rootless() -> Iterator[Step]:
 
 
 def no_cgroups() -> Step:
-    """Let the hook work for a docker without root; never where one with root needs it."""
+    """Let the hook work for a docker without root; never where one with root listens."""
+    turn = f"sudo nvidia-ctk config --set {_NO_CGROUPS} --in-place"
     return Step(
-        why="without root the hook may set no cgroups. For the whole machine: a docker that runs "
-        "with root gets no GPU by the hook from then on",
-        argv=("sudo", "nvidia-ctk", "config", "--set", _NO_CGROUPS, "--in-place"),
-        check="docker run --rm --runtime=nvidia -e NVIDIA_VISIBLE_DEVICES=all ubuntu nvidia-smi -L",
+        why="without root the hook may set no cgroups. This counts for the whole machine: a docker "
+        "with root would get no GPU by the hook, so that nothing is done where one listens",
+        argv=("sh", "-c", f"! test -S {_SOCKET_OF_ROOT} && {turn}"),
+        check="docker run --rm --gpus all ubuntu nvidia-smi -L",
     )
 
 
@@ -237,10 +249,12 @@ def _start(here: Containers) -> Step:
 
 def _engine(rows: Reference, here: Containers) -> Step:
     docker, least = _feature(rows, "docker", "install"), _since(rows, "podman", "cdi")
+    podman = f"podman {least} or newer of this system's own packages, or "
     desktop = "; or Docker Desktop, and skip the rest" if here.platform == "wsl2" else ""
+    # A Jetson's lists of files are read by docker's nvidia runtime.
     return Step(
         why="an engine starts the containers",
-        text=f"install podman {least} or newer of this system's own packages, or {docker}{desktop}",
+        text=f"install {'' if here.platform == 'jetson' else podman}{docker}{desktop}",
         check="docker info: it names a server",
     )
 
@@ -253,7 +267,7 @@ def _snap(rows: Reference) -> Iterator[Step]:
     )
     yield Step(
         why="where it still names none; the images and volumes of the snap go with it",
-        text=f"sudo snap remove docker, then {_feature(rows, 'docker', 'install')}",
+        text=f"sudo snap remove docker, then install {_feature(rows, 'docker', 'install')}",
         check="command -v docker: not below /snap",
     )
 

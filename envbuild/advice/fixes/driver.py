@@ -122,12 +122,13 @@ def flavour(reference: Reference, os: Os, branch: Branch, needs: str) -> Module:
     """
     if needs != "either":
         return "open" if needs == "open" else "proprietary"
-    row = package(reference, os, branch.branch, "open") if "open" in branch.modules else None
-    return (
-        "open"
-        if row is not None and (row.open or "proprietary" in branch.modules)
-        else "proprietary"
-    )
+    both: tuple[Module, ...] = ("open", "proprietary")
+    there = [module for module in both if module in branch.modules]
+    for module in there:
+        row = package(reference, os, branch.branch, module)
+        if row is not None and row.manager != "run":
+            return module
+    return there[0]
 
 
 def package(reference: Reference, os: Os, branch: int, module: Module) -> DriverPackage | None:

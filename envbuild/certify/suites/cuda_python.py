@@ -6,7 +6,15 @@ Core: bindings. Side: core (skipped where the package is not there).
 from envbuild.certify.seen import Seen
 from envbuild.certify.steps import Bench, Work
 from envbuild.certify.suites.common import unrun
-from envbuild.certify.suites.frameworks import Said, answer, installed, judged, missing, step
+from envbuild.certify.suites.frameworks import (
+    Said,
+    answer,
+    installed,
+    judged,
+    missing,
+    refusal,
+    step,
+)
 from envbuild.certify.suites.smoke import BAD_LAUNCH
 from envbuild.certify.verdicts import ruled
 from envbuild.values.certificate import Check, Control
@@ -46,7 +54,7 @@ def judge(seen: Seen) -> tuple[Check, ...]:
         stopped = "inconclusive", "a control did not run", "suite"
     inputs = Pairs({"NVRTC": (build.nvrtc if build else "") or "none"})
     check = replace(BINDINGS, value=what, inputs=inputs)
-    controls = (*_bad_launch(bad), *_broken_source(refused))
+    controls = (*_bad_launch(bad), *refusal(refused, "no_such_name"))
     bindings = judged(check, (found, stopped), ("add",), lambda _: 0.0, *controls)
     return bindings, judged(CORE, answer(seen, CORE_STEP, what), ("add",))
 
@@ -56,14 +64,6 @@ def _bad_launch(line: Said | None) -> tuple[Control, ...]:
         return ()
     says = f"4096 threads a block answer {line.code}"
     return (Control(name="bad launch", red=line.code in BAD_LAUNCH, says=says),)
-
-
-def _broken_source(line: Said | None) -> tuple[Control, ...]:
-    if line is None:
-        return ()
-    red = "no_such_name" in line.says
-    says = "refused by NVRTC" if red else f"not refused: {line.says[:120]}"
-    return (Control(name="broken source", red=red, says=says),)
 
 
 def next_work(bench: Bench, seen: Seen) -> Work | None:

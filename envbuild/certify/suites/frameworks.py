@@ -11,11 +11,9 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from envbuild.certify import facts
 from envbuild.certify.answers import Answer, read
-from envbuild.certify.seen import Seen
+from envbuild.certify.seen import Seen, Spoken
 from envbuild.certify.steps import Bench, Step
 from envbuild.certify.suites.words import plain
 from envbuild.certify.verdicts import ruled, settle
@@ -35,7 +33,7 @@ _CACHES = (
 )
 
 
-class Said(msgspec.Struct, frozen=True):
+class Said(Spoken, frozen=True):
     """One line of a framework's probe; fields that another kind of line has keep their defaults.
 
     Attributes:
@@ -48,14 +46,10 @@ class Said(msgspec.Struct, frozen=True):
         ms: durations of single launches, in milliseconds.
     """
 
-    event: str
-    nonce: str = ""
-    name: str = ""
     control: str = ""
     wrong: int = -1
     compared: int = 0
     error: float | None = None
-    says: str = ""
     kind: str = ""
     version: str = ""
     cuda: str = ""
@@ -70,7 +64,6 @@ class Said(msgspec.Struct, frozen=True):
     on: bool = False
     off: bool = False
     count: int = -1
-    code: int = 0
     number: int = 0
     bytes: int = 0
     ms: tuple[float, ...] = ()
@@ -169,6 +162,14 @@ def answer(seen: Seen, name: str, what: str) -> Heard:
     return found, None
 
 
+def gated(build: Check, seen: Seen, name: str, what: str) -> Heard:
+    """What one step said; nothing is run of a framework whose build does not fit the device."""
+    if build.verdict == "pass":
+        return answer(seen, name, what)
+    verdict: Verdict = "skip" if build.verdict == "fail" else build.verdict
+    return Answer(), (verdict, f"not run: {build.reason}", build.blame)
+
+
 def _unended(seen: Seen, name: str, found: Answer[Said]) -> Stopped:
     """A part that died or hung, and where; loading a framework may be slow for any reason."""
     ran = seen.step(name)
@@ -213,6 +214,15 @@ def judged(
     if bare := have - {s.name for s in spoilt}:
         return ruled(check, "inconclusive", f"no control of {', '.join(sorted(bare))}", "suite")
     return settle(check, *controls, *more)
+
+
+def refusal(line: Said | None, *words: str, says: str = "refused") -> tuple[Control, ...]:
+    """The control of what must be refused, for a reason that holds one of these words."""
+    if line is None:
+        return ()
+    red = any(word in line.says for word in words)
+    says = says if red else f"not refused: {line.says[:120] or 'it was taken'}"
+    return (Control(name=line.name, red=red, says=says),)
 
 
 def _fault(s: Said, bound: Bound) -> str:

@@ -14,7 +14,7 @@ class Capability(Row):
             (``101`` for 11.0).
         last_branch: last driver branch that drives it, None = none announced.
         module: kernel module it needs.
-        first_driver: lowest Linux driver known to drive it, where sourced.
+        first_driver: lowest Linux driver known to drive any product of it; its branch is a bound.
         tegra: an integrated part of a Jetson or similar; desktop code is not promised to run.
         features: names of `features.yaml` that its plain target has.
         cpu: the only CPU architecture it comes with, None = it is a card for any.

@@ -8,10 +8,11 @@ from envbuild.values.codec import Value
 
 def measurers() -> dict[str, Measurer]:
     """The measurers by table."""
-    from envbuild.matrix.vendor import distro, features, frameworks, metapackage, toolkits
+    from envbuild.matrix.vendor import cccl, distro, features, frameworks, metapackage, toolkits
 
     every = (
         *(toolkits.TOOLKITS, toolkits.CLASHES, metapackage.WHEELS, distro.DISTRO),
+        cccl.FLOORS,
         *(features.FEATURES, features.CAPABILITIES),
         *frameworks.MEASURERS,
     )
@@ -21,6 +22,7 @@ def measurers() -> dict[str, Measurer]:
 #: Tables that no measurer covers: the verdict of their rows, and why.
 REST: dict[str, tuple[Verdict, str]] = {
     "images": ("not reachable", "tags are a registry's, which is not asked"),
+    "rpm_repositories": ("not reachable", "the vendor's repositories are not asked"),
     "repositories": ("not reachable", "the vendor's repositories are not asked"),
     "floors": ("not reachable", "drivers are in no package index"),
     "branches": ("not reachable", "drivers are in no package index"),

@@ -26,6 +26,8 @@ def no_access(chosen: Chosen) -> Iterator[Finding]:
     rows = _reference()
     row = container.packages(rows, here)
     guide = container.feature(rows, "nvidia-container-toolkit", "install")
+    if here.platform == "windows":
+        guide, row = container.feature(rows, "docker-desktop", "gpu"), None
     source = cite(row, row.manager) if row else cite(guide, f"{guide.engine}-{guide.feature}")
     if here.inside is not None and missing in {"engine", "answer"}:
         says = f"this machine is itself a container ({here.inside}) in which no engine answers"
@@ -36,6 +38,8 @@ def no_access(chosen: Chosen) -> Iterator[Finding]:
     flags = " ".join(gpu_flags("docker", "cdi" if access == "native" else access))
     first = ", once a driver holds the GPU" if _undriven(chosen) else ""
     why = f"after these steps {flags} works{first}"
+    if any(e.name == "podman" and e.answers and e.access for e in here.engines):
+        why += "; podman gives one now: --engine podman"
     found = note("container-access", "warn", _missing(here, missing), source, why)
     yield replace(found, steps=container.steps(rows, here))
 
@@ -53,6 +57,8 @@ def _missing(here: Containers, missing: str) -> str:
         return f"{engine.name} is installed here and does not answer: {engine.says or 'no word'}"
     if is_snap(engine):
         return f"{name} is a snap, and offers its containers no GPU"
+    if here.platform == "windows":
+        return f"{name} offers its containers no GPU"
     if missing == "toolkit":
         return f"{name} offers its containers no GPU: the container toolkit is not installed"
     lacks = "finds no CDI specification" if engine.name == "podman" else "was not told of it"

@@ -13,6 +13,19 @@ from envbuild.values.codec import replace
 from envbuild.values.finding import Finding, Step
 
 
+def missing(chosen: Chosen) -> Iterator[Finding]:
+    """A machine that was looked at, and none of whose cards a driver was seen to hold."""
+    target = chosen.target
+    asked = target.request.cc or target.request.gpus or target.request.driver
+    held = any(card.driven for card in target.cards)
+    if target.declared or asked or held or target.platform.startswith("jetson"):
+        return
+    if target.cards:
+        from envbuild.planner.notes.no_driver import no_driver
+
+        yield no_driver(chosen)
+
+
 def last_branch(chosen: Chosen) -> Iterator[Finding]:
     """Cards that newer drivers ignore: never 'latest'. Vanishes once the driver is known."""
     if chosen.target.driver is not None or chosen.target.platform.startswith("jetson"):

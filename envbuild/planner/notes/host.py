@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
-from envbuild.matrix.model import Repository
-from envbuild.planner.notes import install
+from envbuild.matrix.model import DistroToolkit, JetsonRow, Repository
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
 from envbuild.values.codec import replace
-from envbuild.values.finding import Finding
+from envbuild.values.finding import Finding, Step
 
 
 def glibc_unknown(chosen: Chosen) -> Iterator[Finding]:
@@ -39,11 +38,33 @@ def not_of_image(chosen: Chosen) -> Iterator[Finding]:
         yield note("not-of-image", "watch", says, place.cite)
 
 
-def repository(chosen: Chosen) -> Iterator[Finding]:
-    """What to install from a vendor's repository, and what never."""
+def installed(chosen: Chosen) -> Iterator[Finding]:
+    """How the toolkit comes to this machine from the source that was taken."""
     row, place = chosen.choice.place.row, chosen.choice.place
-    if chosen.target.where != "host" or not isinstance(row, Repository) or not row.package:
+    if not chosen.target.on_host:
         return
+    from envbuild.planner.notes import native, rpm
+
+    if isinstance(row, Repository):
+        says, steps = _from_repository(chosen, row)
+    elif isinstance(row, DistroToolkit):
+        says = f"install {row.packages[0]} {row.version} of the distribution's own archive"
+        steps = native.archive(row)
+    elif isinstance(row, JetsonRow):
+        says = f"CUDA {row.cuda} comes with JetPack {row.jetpack}, and stays that of its L4T"
+        steps = native.jetson(row)
+    else:
+        says = "install the wheels into a folder of their own, or a virtual environment"
+        steps = native.wheels(chosen)
+    yield replace(note("host-install", "info", says, place.cite), steps=steps)
+    yield from rpm.vendor_rpm(chosen)
+
+
+def _from_repository(chosen: Chosen, row: Repository) -> tuple[str, tuple[Step, ...]]:
+    """What to install from a vendor's archive, and what never."""
+    from envbuild.planner.notes import install
+
+    place = chosen.choice.place
     major, minor = numbers(place.cuda)[:2]
     package = row.package.format(major=major, minor=minor, release=place.release)
     says = f"install {package} from {row.name}{f' ({row.url})' if row.url else ''}"
@@ -51,5 +72,4 @@ def repository(chosen: Chosen) -> Iterator[Finding]:
         says += ", never `cuda` or `cuda-drivers`, which bring a driver"
     elif row.kind == "redist":
         says = f"unpack the archives that {row.url}{package} lists with their sha256"
-    found = note("host-install", "info", says, place.cite)
-    yield replace(found, steps=install.steps(chosen, row, package))
+    return says, install.steps(chosen, row, package)

@@ -1,6 +1,7 @@
 """How a toolkit of a vendor's archive comes to this machine itself, step by step."""
 
 from envbuild.matrix.model import Repository
+from envbuild.planner.notes import native
 from envbuild.planner.notes.base import Chosen
 from envbuild.values.finding import Step
 
@@ -15,7 +16,7 @@ def steps(chosen: Chosen, row: Repository, package: str) -> tuple[Step, ...]:
     """
     if row.kind == "apt":
         return _packages(chosen, row, package)
-    return _private(chosen, row)
+    return (native.private(chosen),)
 
 
 def _packages(chosen: Chosen, row: Repository, package: str) -> tuple[Step, ...]:
@@ -34,18 +35,5 @@ def _packages(chosen: Chosen, row: Repository, package: str) -> tuple[Step, ...]
             why="install the toolkit alone; `cuda` and `cuda-drivers` would bring a driver",
             argv=("sudo", "apt-get", "install", "-y", "--no-install-recommends", package),
             check=f"/usr/local/cuda-{chosen.choice.place.cuda}/bin/nvcc --version",
-        ),
-    )
-
-
-def _private(chosen: Chosen, row: Repository) -> tuple[Step, ...]:
-    """Into a folder of one's own, without root: the local engine checks every hash."""
-    wanted = ["--toolkit-source", row.kind, "--cuda", chosen.choice.place.cuda]
-    cc = ["--cc", ",".join(chosen.cc)] if chosen.cc else []
-    return (
-        Step(
-            why="fetch the locked archives and make one toolkit folder of them, without root",
-            argv=("envbuild", "build", "--engine", "local", *cc, *wanted),
-            check="envbuild run -- nvcc --version",
         ),
     )

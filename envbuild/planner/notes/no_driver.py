@@ -1,7 +1,5 @@
 """A machine that was looked at and whose driver does not hold its cards: what to install."""
 
-from collections.abc import Iterator
-
 from envbuild.planner import drivers
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.table import cite
@@ -11,25 +9,18 @@ from envbuild.values.codec import replace
 from envbuild.values.finding import Finding, Step
 
 
-def no_driver(chosen: Chosen) -> Iterator[Finding]:
+def no_driver(chosen: Chosen) -> Finding:
     """Only the bus shows the cards: without their driver no plan for them runs."""
     target = chosen.target
-    asked = target.request.cc or target.request.gpus or target.request.driver
-    if target.declared or asked or target.platform.startswith("jetson"):
-        return
-    cards = tuple(card for card in target.cards if not card.driven)
-    if not cards or len(cards) < len(target.cards):
-        return
-    names = " and ".join(dict.fromkeys(_named(chosen, card) for card in cards))
+    names = " and ".join(dict.fromkeys(_named(chosen, card) for card in target.cards))
     source = " · ".join(dict.fromkeys(cite(row, row.cc) for row in chosen.capabilities))
     if target.driver is not None:
-        yield _not_held(target.driver, names, source)
-    elif any(card.vgpu for card in cards):
-        yield _guest(chosen, names, source)
-    elif target.windows:
-        yield _windows(chosen, names, source)
-    else:
-        yield _linux(chosen, cards, names, source)
+        return _not_held(target.driver, names, source)
+    if any(card.vgpu for card in target.cards):
+        return _guest(chosen, names, source)
+    if target.windows:
+        return _windows(chosen, names, source)
+    return _linux(chosen, target.cards, names, source)
 
 
 def _not_held(driver: str, names: str, source: str) -> Finding:

@@ -26,6 +26,7 @@ class Rule(msgspec.Struct, frozen=True):
         axis: ``toolkit`` and ``build`` are judged by their rows; a tuple of fields of `Place`
             is judged by one place of each group that is equal in them, () by every place.
         reads: the fields of the target that it looks at; equal fields, equal verdicts.
+        told: its verdict follows from those alone, but what it says names more of the target.
         values: those fields of a target.
         judge: a finding speaks against the row.
         asked: it has nothing to say unless one of these fields is set; None = it always may.
@@ -41,6 +42,7 @@ class Rule(msgspec.Struct, frozen=True):
     asked: Callable[[Target], bool] | None
     binds: tuple[str, ...]
     each: Literal["", "cc", "cards"]
+    told: bool
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -48,7 +50,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     Attributes:
         parts: the verdicts on each card, where it is made of them.
-        anew: says it of the driver in hand, where it was judged of one that is alike.
+        anew: says it of the target in hand, where another one was judged in its place.
     """
 
     mask: int
@@ -73,13 +75,14 @@ def rule(
     asked: tuple[str, ...] = (),
     binds: tuple[str, ...] = (),
     each: Literal["", "cc", "cards"] = "",
+    told: bool = False,
 ) -> Callable[[Judge], Rule]:
     """Make a Rule of a function; its id is the function's name."""
 
     def make(judge: Judge) -> Rule:
         name = judge.__name__.replace("_", "-")
         every = (*asked, *reads)
-        return Rule(name, axis, every, _values(every), judge, _asked(asked), binds, each)
+        return Rule(name, axis, every, _values(every), judge, _asked(asked), binds, each, told)
 
     return make
 
@@ -145,7 +148,7 @@ def _of(
     if not isinstance(known, Verdict):
         known = _judge(rule, table, judged if card is None else replace(judged, cards=(card,)))
         remember(table, key, known)
-    if judged is target or not known.says:
+    if (judged is target and not rule.told) or not known.says:
         return known
 
     def anew(mask: int) -> Finding | None:

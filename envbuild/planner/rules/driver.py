@@ -45,35 +45,24 @@ def _last_branch(table: Table, card: Card, target: Target) -> Finding | None:
 
 
 def _first_driver(table: Table, card: Card, target: Target) -> Finding | None:
-    """The driver is older than what could know the card: the first toolkit with its target.
-
-    The first driver whose documents list a product is no bound: many drove it before.
-    """
+    """The driver in hand is older than any that could know the card."""
     row = table.capability(card.cc)
     if target.driver is None or card.driven:
         return None
-    if drivers.first_toolkit(table, row) is not None or target.windows:
-        return _older_than_target(table, card, target)
-    # A beta or a distribution's build of the same branch may drive the card earlier.
-    first = row.first_driver
-    if first is None or numbers(target.driver)[0] >= numbers(first)[0]:
+    windows, level = target.windows, target.driver_cuda
+    if not drivers.too_old(table, row, target.driver, level, windows=windows):
         return None
-    says = (
-        f"driver {target.driver} is older than {card.name or row.arch} (cc {card.cc}): "
-        f"{first} is the first known to drive it"
-    )
-    return error("driver-first", says, cite(row, row.cc))
-
-
-def _older_than_target(table: Table, card: Card, target: Target) -> Finding | None:
-    """A driver serves no card that its own toolkit does not know."""
-    row, level = table.capability(card.cc), target.driver_cuda
     first = drivers.first_toolkit(table, row)
     if first is None or level is None or numbers(level) >= numbers(first.cuda):
-        return None
+        says = (
+            f"driver {target.driver} is older than {card.name or row.arch} (cc {card.cc}): "
+            f"{row.first_driver} is the first known to drive it"
+        )
+        return error("driver-first", says, cite(row, row.cc))
+    known = "" if windows or row.first_driver is None else f"; {row.first_driver} drives it"
     says = (
         f"driver {target.driver} (CUDA {level}) is older than the first toolkit that knows "
-        f"{row.arch} (cc {card.cc}), CUDA {first.cuda}"
+        f"{row.arch} (cc {card.cc}), CUDA {first.cuda}{known}"
     )
     return error("driver-first", says, cite(first, first.cuda))
 
@@ -140,16 +129,17 @@ def package_jit(table: Table, toolkit: Toolkit, target: Target) -> Finding | Non
     return None
 
 
-@rule(("cuda", "release", "source"), "cards", *ON_MACHINE, asked=("driver_cuda",), binds=NVCC)
+@rule(("cuda", "release", "source"), asked=("driver_cuda",), binds=NVCC, told=True)
 def jit_on_driver(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a toolkit at or below the driver's level, whose PTX the driver can compile."""
     level, toolkit = target.driver_cuda, table.toolkits.get(place.cuda)
     if toolkit is None or level is None or numbers(toolkit.cuda) <= numbers(level):
         return None
     if isinstance(place.row, ImageTag) and forwarded(table, place.row, target):
-        says = (
-            f"the tag {place.release} brings a libcuda of CUDA {place.cuda}, newer than the "
-            f"driver's (CUDA {level}): it is taken, and compiles PTX of that level"
+        says = about(
+            place.cuda,
+            "its tag brings a libcuda of its own level, above the driver's "
+            f"(CUDA {level}): that one is loaded, and compiles its PTX",
         )
         why = "forward compatibility: data-centre cards and the branches the tag lists, no others"
         return Finding(id="forward-compat", severity="info", says=says, why=why, source=place.cite)

@@ -4,7 +4,7 @@ from envbuild.matrix.model import ImageTag
 from envbuild.planner.access import ways
 from envbuild.planner.launch import REFUSED, Launch, Machine, load, requires
 from envbuild.planner.ranges import numbers
-from envbuild.planner.rules.base import TAGS, error, rule
+from envbuild.planner.rules.base import TAGS, about, error, rule
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import Card, Target
 from envbuild.values.finding import Finding
@@ -22,7 +22,7 @@ def tag_exists(table: Table, place: Place, target: Target) -> Finding | None:
     flavour = target.image_flavour
     if not isinstance(place.row, ImageTag) or flavour in place.row.flavours:
         return None
-    says = f"there is no tag {place.release}-{flavour}-{place.os}"
+    says = about(place.cuda, f"it has no {flavour} tag on {place.os}")
     return error("image-tag", says, place.cite)
 
 

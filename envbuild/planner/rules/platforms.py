@@ -74,6 +74,10 @@ def base_os(table: Table, place: Place, target: Target) -> Finding | None:
         return None
     says = "the image of an L4T has a base of its own"
     if not isinstance(place.row, JetsonRow):
+        if target.base_os not in table.of_os:
+            says = f"no base image of {target.base_os} is in these matrices"
+            why = "--where host plans for such a machine itself; images of other systems run on it"
+            return error("base-os", says, cite(table.oses[target.base_os], target.base_os), why)
         there = some(table.bases(place.cuda, place.source))
         says = f"not on {target.base_os}: {place.source} has it on {there}"
     return error("base-os", about(place.cuda, says), place.cite)

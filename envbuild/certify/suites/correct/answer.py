@@ -1,17 +1,15 @@
 """What the runner says of the kernels of suite `correct`, and whose fault a wrong answer is."""
 
-import msgspec
-
 from envbuild.certify import answers
 from envbuild.certify.answers import Answer
-from envbuild.certify.seen import Seen
+from envbuild.certify.seen import Seen, Spoken
 from envbuild.certify.suites import common
 from envbuild.certify.suites.common import last_line
 from envbuild.certify.suites.correct.work import compiled, origin
 from envbuild.values.certificate import Blame, Control, Verdict
 
 
-class Line(msgspec.Struct, frozen=True):
+class Line(Spoken, frozen=True):
     """One line of ``probe correct`` or ``probe fault`` (kernels/runner/correct.c).
 
     Attributes:
@@ -23,9 +21,6 @@ class Line(msgspec.Struct, frozen=True):
         answer, right: of a launch, and whether what it stored is there.
     """
 
-    event: str
-    nonce: str = ""
-    name: str = ""
     which: str = ""
     compared: int = 0
     wrong: int = -1
@@ -36,11 +31,6 @@ class Line(msgspec.Struct, frozen=True):
     error: float = 0.0
     answer: int = -1
     right: int = 0
-    call: str = ""
-    says: str = ""
-    code: int = 0
-    bad: int = 0
-    uuid: str = ""
 
 
 Stop = tuple[Verdict, str, Blame | None]

@@ -1,11 +1,10 @@
 """What cupy compiles at run time, and its cuBLAS."""
 
-from envbuild.certify.answers import Answer
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites import bounds
 from envbuild.certify.suites.cupy import build
-from envbuild.certify.suites.frameworks import Heard, answer, judged
-from envbuild.values.certificate import Check, Control
+from envbuild.certify.suites.frameworks import Heard, gated, judged, refusal
+from envbuild.values.certificate import Check
 
 _TERMS = 128  # K of the probe
 JIT_STEP, MATMUL_STEP = "cupy.jit", "cupy.matmul"
@@ -35,19 +34,10 @@ def judge(seen: Seen) -> tuple[Check, Check]:
     refused = found.one("refused")
     if stopped is None and refused is None:
         stopped = "inconclusive", "the broken kernel was not tried", "suite"
-    controls = []
-    if refused:
-        red = "no_such_name" in refused.says
-        says = "refused" if red else f"not refused: {refused.says[:120]}"
-        controls = [Control(name=refused.name, red=red, says=says)]
-    names = ("raw kernel", "elementwise")
+    names, controls = ("raw kernel", "elementwise"), refusal(refused, "no_such_name")
     jit = judged(JIT, (found, stopped), names, lambda _: 0.0, *controls)
     return jit, judged(MATMUL, _heard(seen, MATMUL_STEP), ("f64", "f32"), bounds.of_sums(_TERMS))
 
 
 def _heard(seen: Seen, step: str) -> Heard:
-    first = build.judge(seen)
-    if first.verdict == "pass":
-        return answer(seen, step, build.name(seen))
-    verdict = "skip" if first.verdict == "fail" else first.verdict
-    return Answer(), (verdict, f"not run: {first.reason}", first.blame)
+    return gated(build.judge(seen), seen, step, build.name(seen))

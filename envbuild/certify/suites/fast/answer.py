@@ -3,11 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import msgspec
-
 from envbuild.certify import answers
 from envbuild.certify.limits import figure
-from envbuild.certify.seen import Seen
+from envbuild.certify.seen import Seen, Spoken
 from envbuild.certify.suites.common import unrun
 from envbuild.certify.verdicts import ruled
 from envbuild.values.certificate import Blame, Check, Measure, Point, Verdict
@@ -25,7 +23,7 @@ _BENIGN = {0x2: "application clocks", 0x4: "power cap", 0x10: "sync boost", 0x10
 _OURS = frozenset({1, 9, 701})
 
 
-class Line(msgspec.Struct, frozen=True):
+class Line(Spoken, frozen=True):
     """One line of the runner; fields that another kind of line has keep their defaults.
 
     Attributes:
@@ -35,14 +33,7 @@ class Line(msgspec.Struct, frozen=True):
         compared, wrong: parts of a result.
     """
 
-    event: str
-    nonce: str = ""
-    name: str = ""
     when: str = ""
-    uuid: str = ""
-    call: str = ""
-    says: str = ""
-    code: int = 0
     error: str = ""
     file: str = ""
     sms: int = 0
@@ -83,7 +74,6 @@ class Line(msgspec.Struct, frozen=True):
     refused: int = 0
     after: int = 0
     nodes: int = 0
-    bad: int = 0
 
 
 class Part(NamedTuple):

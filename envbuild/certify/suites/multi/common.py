@@ -2,25 +2,18 @@
 
 import msgspec
 
-from envbuild.certify.seen import Seen
+from envbuild.certify.seen import Seen, Spoken
 from envbuild.certify.suites.common import unrun
 from envbuild.certify.verdicts import ruled
 from envbuild.values.certificate import Check
 from envbuild.values.host import Gpu
 
 
-class Line(msgspec.Struct, frozen=True):
+class Line(Spoken, frozen=True):
     """A line of ``probe peers`` or ``probe reduce``; what another kind has keeps its default."""
 
-    event: str
-    nonce: str = ""
     ordinal: int = -1
-    name: str = ""
-    uuid: str = ""
     older: int = 0
-    call: str = ""
-    says: str = ""
-    code: int = 0
     error: str = ""
     path: str = ""
     missing: str = ""
@@ -32,7 +25,6 @@ class Line(msgspec.Struct, frozen=True):
     gbs: float = 0.0
     available: int = 0
     need: int = 0
-    bad: int = 0
     # Python's word, and so not a field's name.
     origin: int = msgspec.field(name="from", default=-1)
     to: int = -1

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
 from envbuild.certify import facts
 from envbuild.certify.answers import Answer, ended, read
 from envbuild.certify.refusals import refused
-from envbuild.certify.seen import Seen
+from envbuild.certify.seen import Seen, Spoken
 from envbuild.certify.steps import Bench, Step
 from envbuild.certify.suites.common import unrun
 from envbuild.certify.texts import last_line
@@ -45,11 +43,9 @@ def stopped(seen: Seen, check: Check, tool: str, step: str) -> Check | None:
     return None
 
 
-class Held(msgspec.Struct, frozen=True):
+class Held(Spoken, frozen=True):
     """A line of ``probe holds``: bytes of the file (-1 = none), how often the name is in it."""
 
-    event: str
-    nonce: str = ""
     bytes: int = -1
     times: int = 0
 

@@ -1,9 +1,9 @@
 """A C++/CUDA extension, built in the image."""
 
 from envbuild.certify.seen import Seen
-from envbuild.certify.suites.frameworks import device_cc, judged
+from envbuild.certify.suites.frameworks import device_cc, judged, refusal
 from envbuild.certify.suites.torch.parts import heard
-from envbuild.values.certificate import Check, Control
+from envbuild.values.certificate import Check
 from envbuild.values.codec import Pairs, replace
 
 STEP = "torch.extension"
@@ -32,9 +32,6 @@ def judge(seen: Seen) -> Check:
             "device": device_cc(seen),
         }
     )
-    controls = []
-    if refused:
-        says = refused.says.splitlines()[0][:120] if refused.says else "taken"
-        controls = [Control(name=refused.name, red="on the GPU" in refused.says, says=says)]
+    controls = refusal(refused, "on the GPU")
     check = replace(CHECK, inputs=inputs)
     return judged(check, (found, stopped), ("extension and torch",), lambda _: 0.0, *controls)

@@ -2,9 +2,9 @@
 
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites import bounds
-from envbuild.certify.suites.frameworks import Said, judged
+from envbuild.certify.suites.frameworks import judged, refusal
 from envbuild.certify.suites.torch.parts import heard
-from envbuild.values.certificate import Check, Control
+from envbuild.values.certificate import Check
 
 STEP = "torch.graph"
 # 256 products, one more sum, and the result.
@@ -20,6 +20,7 @@ CHECK = Check(
 )
 # cudaErrorStreamCaptureUnsupported and what follows it.
 _REFUSALS = ("not permitted when stream is capturing", "StreamCapture", "during capture")
+_WHY = "refused: a capture only records, and nothing may wait for the GPU inside it"
 
 
 def judge(seen: Seen) -> Check:
@@ -27,23 +28,11 @@ def judge(seen: Seen) -> Check:
     found, stopped = heard(seen, STEP)
     if stopped and stopped[0] == "fail" and (line := found.one("error")):
         stopped = (stopped[0], _explained(stopped[1], line.says), stopped[2])
-    if stopped is None and found.one("refused") is None:
+    refused = found.one("refused")
+    if stopped is None and refused is None:
         stopped = "inconclusive", "the capture that must be refused was not tried", "suite"
     names = ("replay 1", "replay 2", "replay after a refusal")
-    return judged(CHECK, (found, stopped), names, _BOUND, *_refused(found.one("refused")))
-
-
-def _refused(line: Said | None) -> tuple[Control, ...]:
-    """The capture with a wait in it: refused, for the reason that it waits."""
-    if line is None:
-        return ()
-    red = any(text in line.says for text in _REFUSALS)
-    says = (
-        "refused: a capture only records, and nothing may wait for the GPU inside it"
-        if red
-        else f"not refused: {line.says[:120] or 'the wait was taken'}"
-    )
-    return (Control(name=line.name, red=red, says=says),)
+    return judged(CHECK, (found, stopped), names, _BOUND, *refusal(refused, *_REFUSALS, says=_WHY))
 
 
 def _explained(reason: str, text: str) -> str:

@@ -1,0 +1,154 @@
+"""Steps that install a driver: per system, branch and kernel modules, each with its check."""
+
+import shlex
+
+import pytest
+
+from envbuild.advice.fixes import driver
+from envbuild.matrix.load import load, load_reference
+from envbuild.values.finding import Step
+from envbuild.values.host import Module, Os
+
+SYSTEMS = (
+    *("ubuntu20.04", "ubuntu22.04", "ubuntu24.04", "ubuntu26.04", "debian11", "debian12"),
+    *("debian13", "rhel8", "rockylinux9", "almalinux10", "oraclelinux9", "amzn2023", "fedora43"),
+    *("opensuse15", "opensuse16", "sles15", "sles16", "arch", "kylin10", None),
+)
+
+
+KMOD = "kmod-nvidia-latest-dkms nvidia-driver nvidia-driver-cuda"
+
+
+def steps(os: str | None, branch: int, module: Module, arch: str = "x86_64") -> tuple[Step, ...]:
+    return driver.steps(load(), load_reference(), Os(id=os, arch=arch), branch, module)
+
+
+def pin(os: str, branch: int, module: Module) -> str:
+    return words(driver.pin(load_reference(), Os(id=os), branch, module))
+
+
+def words(found: tuple[Step, ...]) -> str:
+    return "\n".join(shlex.join(step.argv) or step.text for step in found)
+
+
+@pytest.mark.parametrize("os", SYSTEMS)
+@pytest.mark.parametrize(
+    ("branch", "module"),
+    [(470, "proprietary"), (580, "proprietary"), (580, "open"), (595, "open")],
+)
+def test_every_step_can_be_done_and_checked(os: str | None, branch: int, module: Module) -> None:
+    found = steps(os, branch, module)
+    assert found
+    for step in found:
+        assert step.why
+        assert step.check
+        assert bool(step.argv) != bool(step.text)
+        # Nothing asks back, and only a shell expands.
+        if step.argv[:2] in {("sudo", "dnf"), ("sudo", "apt-get")} and "install" in step.argv:
+            assert "-y" in step.argv
+        assert "sh" in step.argv or not any("$" in word for word in step.argv)
+    assert found[-1].argv == ("sudo", "systemctl", "reboot")
+    assert "/proc/driver/nvidia/version" in found[-1].check
+    assert ("with the words Open" in found[-1].check) is (module == "open")
+
+
+@pytest.mark.parametrize(
+    ("os", "branch", "module", "package"),
+    [
+        ("ubuntu24.04", 580, "proprietary", "cuda-drivers-580"),
+        ("ubuntu24.04", 580, "open", "nvidia-open-580"),
+        ("ubuntu24.04", 595, "open", "nvidia-open"),
+        ("debian12", 470, "proprietary", "nvidia-tesla-470-driver"),
+        ("rockylinux9", 580, "proprietary", KMOD),
+        ("almalinux10", 580, "proprietary", KMOD),
+        ("rhel10", 595, "open", "nvidia-open"),
+        ("fedora43", 595, "open", "nvidia-open"),
+        ("opensuse15", 580, "proprietary", "nvidia-driver-G06-kmp-meta"),
+        ("opensuse15", 580, "open", "nvidia-open-driver-G06-signed-kmp-meta"),
+        ("sles15", 595, "open", "nvidia-open-driver-G07-signed-kmp-meta"),
+        ("arch", 595, "open", "nvidia-open-dkms nvidia-utils"),
+    ],
+)  # fmt: skip
+def test_the_packages_of_a_system(os: str, branch: int, module: Module, package: str) -> None:
+    install = steps(os, branch, module)[-2]
+    assert install.argv[-len(package.split()) :] == tuple(package.split())
+
+
+@pytest.mark.parametrize(
+    ("os", "branch", "module", "held"),
+    [
+        ("ubuntu24.04", 580, "proprietary", "apt-get install -y nvidia-driver-pinning-580"),
+        ("debian13", 595, "open", "apt-get install -y nvidia-driver-pinning-595"),
+        ("rockylinux9", 580, "proprietary", "dnf module enable -y nvidia-driver:580-dkms"),
+        ("rhel8", 595, "open", "dnf module enable -y nvidia-driver:595-open"),
+        ("almalinux10", 580, "proprietary", "dnf versionlock add '*nvidia*580*'"),
+        ("fedora42", 595, "open", "dnf versionlock add '*nvidia*595*'"),
+    ],
+)
+def test_what_holds_the_branch_comes_before_the_driver(
+    os: str, branch: int, module: Module, held: str
+) -> None:
+    assert held in pin(os, branch, module)
+    every = words(steps(os, branch, module))
+    assert every.index(held) < every.index(shlex.join(steps(os, branch, module)[-2].argv))
+    last = driver.pin(load_reference(), Os(id=os), branch, module)[-1]
+    assert str(branch) in last.check
+
+
+@pytest.mark.parametrize(
+    ("os", "branch", "name"),
+    [("debian12", 470, "tesla-470"), ("opensuse15", 580, "G06"), ("arch", 580, "580xx")],
+)
+def test_where_the_name_holds_the_branch_nothing_else_does(os: str, branch: int, name: str) -> None:
+    assert not pin(os, branch, "proprietary")
+    assert name in words(steps(os, branch, "proprietary"))
+
+
+def test_a_key_is_checked_before_anything_trusts_it() -> None:
+    found = steps("ubuntu24.04", 580, "proprietary")
+    assert "EB693B3035CD5710E231E123A4B469963BF863CC and no other key" in found[0].check
+    assert "signed-by=" in words(found)
+
+
+def test_a_repository_has_a_folder_for_each_architecture() -> None:
+    assert "/sbsa/" in words(steps("ubuntu24.04", 580, "open", "aarch64"))
+    assert "/rhel9/sbsa/cuda-rhel9.repo" in words(steps("rhel9", 580, "open", "aarch64"))
+    assert "/fedora44/x86_64/cuda-fedora44.repo" in words(steps("fedora44", 595, "open"))
+
+
+def test_the_installer_of_the_vendor_is_for_systems_without_packages() -> None:
+    assert "NVIDIA-Linux-x86_64-580.173.02.run" in words(steps("kylin10", 580, "proprietary"))
+    assert "--kernel-module-type=proprietary" in words(steps("kylin10", 580, "proprietary"))
+    # R470 has one kind of modules, and its installer no such flag.
+    assert "--kernel-module-type" not in words(steps("kylin10", 470, "proprietary"))
+    assert ".run" not in words(steps("ubuntu24.04", 580, "proprietary"))
+    # A repository begins with some branch.
+    assert ".run" in words(steps("rhel10", 470, "proprietary"))
+    assert "nvidia-driver:535-dkms" in words(steps("rhel9", 535, "proprietary"))
+
+
+@pytest.mark.parametrize(
+    ("os", "needs", "module"),
+    [
+        ("ubuntu24.04", "either", "open"),
+        ("ubuntu24.04", "proprietary", "proprietary"),
+        ("kylin10", "either", "open"),
+        # G06, which has R580 there, has the proprietary ones alone.
+        ("opensuse16", "either", "proprietary"),
+    ],
+)
+def test_cards_that_take_both_get_the_open_modules(os: str, needs: str, module: str) -> None:
+    row = next(b for b in load().branches if b.branch == 580)
+    assert driver.flavour(load_reference(), Os(id=os), row, needs) == module
+
+
+def test_kepler_has_no_open_modules() -> None:
+    row = next(b for b in load().branches if b.branch == 470)
+    assert driver.flavour(load_reference(), Os(id="debian12"), row, "either") == "proprietary"
+
+
+def test_wsl_and_jetsons_have_drivers_of_their_own() -> None:
+    assert "driver 580 or newer" in driver.of_windows("580").text
+    assert "apt" not in driver.of_windows(None).text
+    assert "L4T 36.4" in driver.of_l4t("36.4").text
+    assert "JetPack" in driver.of_l4t(None).text
