@@ -1,8 +1,8 @@
 """Known texts in logs: read as a stream, in bounded memory, whatever the bytes are.
 
 A text of `errors.yaml` is no regular expression: it has literal pieces and at most two places of
-bounded length, so that no log can make the search slow. Most of a log is only scanned for the
-longest literal piece of each text, which is what `bytes.find` is fast at.
+bounded length, so that no log can make the search slow. Most of a log is only split into words:
+a text is looked for where all of its words stand, first by its longest literal piece.
 """
 
 import re
@@ -26,6 +26,8 @@ _TRIES = 100_000
 _WORD = r"[^\s'\"`,;()<>\[\]{}|]{1,120}?"
 _GAP = r"[^\n\x0b]{0,100}?"
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[@-Z\\-_])")
+# Letters in lower case, digits and _; all else parts words.
+_WORDS = bytes(c if chr(c).isascii() and (chr(c).isalnum() or c == 95) else 32 for c in range(256))
 # A line that only returns the carriage is a line to us, and none to who counts lines.
 _BREAK = re.compile(rb"[\n\x0b]")
 
@@ -47,11 +49,13 @@ class Text(NamedTuple):
     """One text, ready to be searched.
 
     Attributes:
+        words: whole words that it cannot be without, lower case.
         piece: its longest literal piece, lower case.
         pattern: the whole of it; None = any of the codes, after ``piece``.
     """
 
     id: str
+    words: frozenset[bytes]
     piece: bytes
     pattern: re.Pattern[str] | str | None
 
@@ -64,9 +68,13 @@ class Signatures:
         self.order = {row.id: at for at, row in enumerate(rows)}
         self.codes = {row.code: row.id for row in rows if row.code is not None}
         self._texts = [
-            Text(row.id, _piece(text), _spelled(text)) for row in rows for text in row.texts
+            Text(row.id, _words(text), _piece(text), _spelled(text))
+            for row in rows
+            for text in row.texts
         ]
-        self._texts += [Text("", call.encode(), None) for call in _CALLS if self.codes]
+        self._texts += [
+            Text("", _words(call), call.encode(), None) for call in _CALLS if self.codes
+        ]
 
     def scan(self, stream: BinaryIO, name: str) -> tuple[Seen, ...]:
         """The texts that stand in a log, in the order of their rows.
@@ -102,8 +110,11 @@ class _Scan:
     def _part(self, data: bytes, start: int, end: int) -> None:
         """Look for every text that begins within ``start`` and ``end``."""
         low = data.lower()
+        words = set(low.translate(_WORDS).split())
         done = set()
         for text in self.texts:
+            if not text.words <= words:
+                continue
             at = low.find(text.piece, start)
             while -1 < at < end:
                 if self._hit(text, data, at, start) is None:
@@ -164,6 +175,12 @@ def _pieces(text: str) -> list[str]:
 
 def _piece(text: str) -> bytes:
     return max(_pieces(text)[::2], key=len).lower().encode()
+
+
+def _words(text: str) -> frozenset[bytes]:
+    """The words that stand whole in the text: not those that a place goes on."""
+    marked = re.sub(r"\w*\{\w*\}\w*", " ", text)
+    return frozenset(marked.lower().encode().translate(_WORDS).split())
 
 
 def _spelled(text: str) -> str:
