@@ -57,8 +57,8 @@ def _version(real: str) -> str | None:
     return match[1] if match else None
 
 
-def parse_cache(data: bytes) -> tuple[tuple[str, str], ...]:
-    """Name and path of our libraries in the loader's cache, in its order; empty if it is none.
+def parse_cache(data: bytes, names: tuple[str, ...] = _NAMES) -> tuple[tuple[str, str], ...]:
+    """Name and path of these libraries in the loader's cache, in its order; empty if it is none.
 
     The layout is ``struct cache_file_new`` of glibc's ``dl-cache.h``: a header of 48 bytes, then
     entries of 24 (flags, offset of the name, offset of the path, ...), offsets from the header on.
@@ -71,7 +71,7 @@ def parse_cache(data: bytes) -> tuple[tuple[str, str], ...]:
     found = []
     for index in range(min(count, (len(table) - 48) // 24)):
         flags, name, path = struct.unpack_from("=iII", table, 48 + 24 * index)
-        if flags & 0xFF00 in _ABIS and (soname := _text(table, name)) in _NAMES:
+        if flags & 0xFF00 in _ABIS and (soname := _text(table, name)) in names:
             found.append((soname, _text(table, path)))
     return tuple(found)
 

@@ -6,7 +6,7 @@ from envbuild.host.look import Found, Look, says
 from envbuild.values.codec import Pairs
 from envbuild.values.host import Probe
 
-_UNITS = (
+UNITS = (
     "docker.service",
     "snap.docker.dockerd.service",
     "containerd.service",
@@ -29,7 +29,7 @@ def probe(look: Look) -> Found[Pairs]:
     if not look.exists("/run/systemd/system"):
         return Pairs(), ()
     for program in look.find("systemctl", "/usr/bin/systemctl", "/bin/systemctl")[:1]:
-        done = look.run(program, "show", "--property=Id,LoadState,ActiveState", *_UNITS)
+        done = look.run(program, "show", "--property=Id,LoadState,ActiveState", *UNITS)
         if done.rc:
             return Pairs(), (Probe(name="services", ok=False, says=says(done)),)
         return parse_units(done.out), ()

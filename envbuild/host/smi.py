@@ -56,7 +56,8 @@ def probe(look: Look) -> Found[Answer | None]:
         if any(gpu.mig and gpu.mig.enabled for gpu in gpus):
             gpus = with_instances(gpus, look.run(program, "-L").out)
         gpus = with_details(gpus, look.run(program, "-q").out)
-        return Answer(driver=driver, gpus=gpus), (Probe(name="nvidia-smi", ok=True),)
+        worked = Probe(name="nvidia-smi", ok=True, says=program)
+        return Answer(driver=driver, gpus=gpus), (worked, *failed)
     return None, tuple(failed)
 
 

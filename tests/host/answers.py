@@ -2,7 +2,9 @@
 # ruff: noqa: E501 - texts stand as the tools print them
 
 import json
+import struct
 
+from envbuild.host.services import UNITS
 from tests.host.fakes import Content
 
 DEBIAN13 = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nVERSION_ID="13"\nVERSION_CODENAME=trixie\nID=debian\n'
@@ -111,3 +113,106 @@ H100 = {
     "pci_id": "10de:2330",
 }
 WSL_KERNEL = "Linux version 6.6.87.2-microsoft-standard-WSL2 (root@439a258ad544) (gcc (GCC) 11.2.0, GNU ld (GNU Binutils) 2.37) #1 SMP\n"
+
+
+def ld_cache(*paths: str) -> bytes:
+    """A loader cache (glibc's ``dl-cache.h``) that names these libraries, x86-64, in this order."""
+    header, entries, strings = 48, 24 * len(paths), b""
+    table = b""
+    for path in paths:
+        name = path.rpartition("/")[2]
+        offsets = []
+        for text in (name, path):
+            offsets.append(header + entries + len(strings))
+            strings += text.encode() + b"\0"
+        table += struct.pack("=iIIIQ", 0x0303, *offsets, 0, 0)
+    start = b"glibc-ld.so.cache1.1" + struct.pack("=II", len(paths), len(strings))
+    return start.ljust(header, b"\0") + table + strings
+
+
+def dpkg(*lines: str) -> str:
+    """dpkg's status file: ``name version[ state[ want]]`` a package."""
+    found = []
+    for line in lines:
+        name, version, state, want = (*line.split(" "), "installed", "install")[:4]
+        if len(line.split(" ")) < 4:
+            want = "install"
+        found.append(
+            f"Package: {name}\nStatus: {want} ok {state}\nArchitecture: amd64\nVersion: {version}\n"
+        )
+    return "\n".join(found)
+
+
+def modinfo(version: str, licence: str, path: str) -> tuple[int, str]:
+    """``modinfo nvidia``, of which we read three lines."""
+    return 0, f"filename:       {path}\nversion:        {version}\nlicense:        {licence}\n"
+
+
+def user(uid: int, *groups: int) -> str:
+    """The lines of ``/proc/self/status`` that we read."""
+    ids = f"{uid}\t{uid}\t{uid}\t{uid}"
+    return f"Name:\tpython3\nUid:\t{ids}\nGid:\t{ids}\nGroups:\t{' '.join(map(str, groups))} \n"
+
+
+def systemd(**states: str) -> dict[str, tuple[int, str]]:
+    """``systemctl show`` of our units: those with a state are there (``_`` for ``-``)."""
+    blocks = []
+    for unit in UNITS:
+        state = states.get(unit.removesuffix(".service").replace("-", "_").replace(".", "_"))
+        load = "loaded" if state else "not-found"
+        blocks.append(f"Id={unit}\nLoadState={load}\nActiveState={state or 'inactive'}\n")
+    command = f"/usr/bin/systemctl show --property=Id,LoadState,ActiveState {' '.join(UNITS)}"
+    return {command: (0, "\n".join(blocks))}
+
+
+GROUPS = "root:x:0:\nvideo:x:44:\nrender:x:993:\ndocker:x:988:\n"
+MEMORY = "MemTotal:       65536000 kB\nMemFree:        1000 kB\nSwapTotal:       8388608 kB\n"
+NO_SIGNS = (0, '{"driver":null,"gpus":[],"says":"Driver Not Loaded"}')
+MISMATCH = (0, '{"driver":null,"gpus":[],"says":"Driver/library version mismatch"}')
+GTX1050 = {
+    "name": "NVIDIA GeForce GTX 1050",
+    "uuid": "GPU-31313131-2222-3333-4444-555555555555",
+    "cc": "6.1",
+    "memory_mib": 2048,
+    "pci_bus": "00000000:01:00.0",
+    "pci_id": "10de:1c81",
+}
+RTX4090 = {
+    "name": "NVIDIA GeForce RTX 4090",
+    "uuid": "GPU-41414141-2222-3333-4444-555555555555",
+    "cc": "8.9",
+    "memory_mib": 24564,
+    "pci_bus": "00000000:01:00.0",
+    "pci_id": "10de:2684",
+}
+A100 = {
+    "name": "NVIDIA A100-SXM4-40GB",
+    "uuid": "GPU-a1a1a1a1-2222-3333-4444-555555555555",
+    "cc": "8.0",
+    "memory_mib": 40960,
+    "pci_bus": "00000000:07:00.0",
+    "pci_id": "10de:20b0",
+}
+FEDORA43 = 'ID=fedora\nVERSION_ID=43\nPRETTY_NAME="Fedora Linux 43 (Workstation Edition)"\n'
+
+
+def windows(
+    product: str, build: int, patch: int, wsl: str = "", listed: str = "", root: str = "C:/"
+) -> dict[str, tuple[int, str]]:
+    """What reg.exe and wsl.exe print; WSL's words as UTF-16 that was read as UTF-8."""
+    reg = f"{root}Windows/System32/reg.exe query HKLM\\"
+    key = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion"
+    found = {
+        f"{reg}{key}": (
+            0,
+            (
+                f"\r\nHKEY_LOCAL_MACHINE\\{key}\r\n    ProductName    REG_SZ    {product}\r\n"
+                f"    CurrentBuildNumber    REG_SZ    {build}\r\n    UBR    REG_DWORD    {patch:#x}\r\n"
+            ),
+        )
+    }
+    if wsl:
+        exe = f"{root}Windows/System32/wsl.exe"
+        found[f"{exe} --version"] = (0, "\0".join(wsl) + "\0")
+        found[f"{exe} --list --verbose"] = (0, "\0".join(listed) + "\0")
+    return found

@@ -39,7 +39,8 @@ class Machine:
             place.parent.mkdir(parents=True, exist_ok=True)
             if isinstance(content, tuple):
                 target = root / content[1].lstrip("/")
-                target.mkdir(parents=True, exist_ok=True)
+                if not target.exists():
+                    target.mkdir(parents=True)
                 place.symlink_to(target)
             else:
                 place.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -73,7 +74,7 @@ class Machine:
 
 def _program(command: str) -> str | None:
     words = command.removeprefix("DOCKER_BUILDKIT=1 ").split(" -")[0]
-    for verb in (" buildx", " build", " info"):
+    for verb in (" buildx", " build", " info", " nvidia", " query", " show"):
         words = words.removesuffix(verb).split(verb + " ")[0]
     return words if words.startswith(("/", "C:")) else None
 

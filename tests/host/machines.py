@@ -27,6 +27,8 @@ from tests.host.answers import (
     nvml,
 )
 from tests.host.fakes import Machine
+from tests.host.states import NATIVE
+from tests.host.states_containers import CONTAINERS
 
 MACHINES: dict[str, Machine] = {
     "gtx1080ti-no-driver": Machine(
@@ -353,8 +355,14 @@ MACHINES: dict[str, Machine] = {
 }
 
 
+MACHINES |= NATIVE | CONTAINERS
+
 # Written by `script/record-host FILE --redact` on real machines; never made again from here.
 RECORDED = {
+    "debian12-builder": (
+        "2026-12-02",
+        "a build machine without a GPU, itself a container: two docker clients, podman, one toolkit",
+    ),
     "h200": ("2026-12-02", "a rented H200, itself a container without an engine"),
     "h200-docker": ("2026-12-02", "the same with docker 28.5.2 and a CDI spec of nvidia-ctk 1.20"),
 }
