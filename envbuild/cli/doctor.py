@@ -12,6 +12,7 @@ from envbuild.cli.options import OutputFlags, expand
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:
+    from envbuild.advice.scene import Scene
     from envbuild.values.diagnosis import Diagnosis, Seen
     from envbuild.values.finding import Finding
     from envbuild.values.host import Host
@@ -34,6 +35,10 @@ def command(
         list[str] | None,
         typer.Option("--log", help="What a program printed; - reads standard input."),
     ] = None,
+    bundle: Annotated[
+        str | None,
+        typer.Option("--bundle", help="Write what a helper needs to a file, names left out."),
+    ] = None,
 ) -> int:
     """Name what is wrong, why, and the steps that mend it on this system."""
     from envbuild.advice.doctor import diagnose
@@ -42,6 +47,9 @@ def command(
     from envbuild.values.diagnosis import Diagnosis
     from envbuild.values.plan import MatrixId
 
+    if [host, image, *(log or [])].count("-") > 1:
+        what = "- is given twice, and standard input can be read once"
+        raise InputError(what, fix="give it once, or name files")
     machine = _host(host)
     seen = _read(log or [], machine)
     scene = Scene(host=machine, image=_image(image), seen=seen, logs=_names(log or []))
@@ -51,12 +59,27 @@ def command(
         seen=seen,
         matrix=MatrixId(date=matrices.date, digest=matrices.digest),
     )
+    if bundle is not None:
+        _write(bundle, scene, made, recorded=host is not None)
     if output.json:
         show.json(made)
     else:
         for line in lines(made):
             show.result(line)
     return made.exit
+
+
+def _write(path: str, scene: "Scene", made: "Diagnosis", *, recorded: bool) -> None:
+    from envbuild.advice.bundle import bundle
+    from envbuild.host.redact import own_names
+    from envbuild.io import files
+    from envbuild.values.codec import dump
+
+    files.write(path, dump(bundle(scene, made, () if recorded else own_names())))
+    show.note(
+        f"{path} holds this machine as `envbuild detect --redact` shows it, the findings, and "
+        "the known lines of the logs, nothing else of them: look it through, then hand it on"
+    )
 
 
 def _host(path: str | None) -> "Host":
@@ -72,11 +95,15 @@ def _host(path: str | None) -> "Host":
 def _image(name: str | None) -> "ImageFacts | None":
     if name is None:
         return None
-    from envbuild.io import files
-    from envbuild.values.codec import load
-    from envbuild.values.image import ImageFacts
+    if Path(name).is_file():
+        from envbuild.io import files
+        from envbuild.values.codec import load
+        from envbuild.values.image import ImageFacts
 
-    return load(ImageFacts, files.read(name), name)
+        return load(ImageFacts, files.read(name), name)
+    from envbuild.host.image import image_facts
+
+    return image_facts(name)
 
 
 def _names(logs: list[str]) -> tuple[str, ...]:
@@ -87,16 +114,13 @@ def _read(logs: list[str], host: "Host") -> "tuple[Seen, ...]":
     """The known texts of the logs, and of what the machine itself said while it was looked at.
 
     Raises:
-        InputError: a log that cannot be read, or standard input twice.
+        InputError: a log that cannot be read.
     """
     from io import BytesIO
 
     from envbuild.advice.signatures import Signatures
     from envbuild.matrix.load import load_errors
 
-    if logs.count("-") > 1:
-        what = "--log - is given twice, and standard input can be read once"
-        raise InputError(what, fix="give it once, or name files")
     own = {probe.name: probe.says for probe in host.probes if not probe.ok}
     own["kernel log"] = "\n".join(host.kernel.log)
     own = {name: text for name, text in own.items() if text}
@@ -129,7 +153,10 @@ def _unreadable(path: str, e: Exception) -> InputError:
 
 def lines(diagnosis: "Diagnosis") -> "list[str]":
     """The findings for people: what, why, the steps with their checks, the source."""
-    return [line for finding in diagnosis.findings for line in _finding(finding)]
+    out = [line for finding in diagnosis.findings for line in _finding(finding)]
+    if all(finding.severity == "info" for finding in diagnosis.findings):
+        out.insert(0, f"{show.paint('ok', 'green')}    nothing is known to be wrong")
+    return out
 
 
 def _finding(finding: "Finding") -> "list[str]":

@@ -37,6 +37,18 @@ def redact(host: Host, names: tuple[str, ...] = ()) -> Host:
         host: detected or recorded.
         names: of its user and of itself, where they are known (`own_names`).
     """
+    plain = cleaner(names)
+    # Numbers are given in the order of the GPUs, so that the first stays the first.
+    record = walk(msgspec.json.decode(dump_line(host)), plain)
+    _fields(record)
+    return load(Host, dump_line(record), "the redacted host")
+
+
+def cleaner(names: tuple[str, ...] = ()) -> Callable[[str], str]:
+    """What takes home folders, uuids and these names out of one text after the other.
+
+    The same uuid gets the same number in all of them.
+    """
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -51,10 +63,7 @@ def redact(host: Host, names: tuple[str, ...] = ()) -> Host:
         text = _HOME.sub("~", _UUID.sub(number, text))
         return own.sub("name", text) if own else text
 
-    # Numbers are given in the order of the GPUs, so that the first stays the first.
-    record = _walk(msgspec.json.decode(dump_line(host)), plain)
-    _fields(record)
-    return load(Host, dump_line(record), "the redacted host")
+    return plain
 
 
 def own_names() -> tuple[str, ...]:
@@ -65,13 +74,14 @@ def own_names() -> tuple[str, ...]:
     return tuple(sorted(n for n in found if len(n) > 2 and n.lower() not in _WORDS))
 
 
-def _walk(value: Any, plain: Callable[[str], str]) -> Any:  # noqa: ANN401
+def walk(value: Any, plain: Callable[[str], str]) -> Any:  # noqa: ANN401
+    """A JSON value with every text of it made plain."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, list):
-        return [_walk(one, plain) for one in value]
+        return [walk(one, plain) for one in value]
     if isinstance(value, dict):
-        return {plain(name): _walk(one, plain) for name, one in value.items()}
+        return {plain(name): walk(one, plain) for name, one in value.items()}
     return value
 
 

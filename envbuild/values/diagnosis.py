@@ -4,6 +4,8 @@ from typing import Literal
 
 from envbuild.values.codec import Pairs, Value
 from envbuild.values.finding import Finding
+from envbuild.values.host import Host
+from envbuild.values.image import ImageFacts
 from envbuild.values.plan import MatrixId
 
 
@@ -45,3 +47,20 @@ class Diagnosis(Value):
     def exit(self) -> int:
         """4 where something does not work, else 0."""
         return 4 if any(f.severity == "error" for f in self.findings) else 0
+
+
+class Bundle(Value):
+    """What a helper needs to see, without what tells whose machine it is.
+
+    Attributes:
+        tool: version of envbuild.
+        host: the machine, names, uuids and mirrors hidden.
+        image: the image that was looked at.
+        diagnosis: what was found; of logs only the known lines are in it.
+    """
+
+    schema: Literal["envbuild/bundle/1"] = "envbuild/bundle/1"
+    tool: str
+    host: Host
+    image: ImageFacts | None = None
+    diagnosis: Diagnosis
