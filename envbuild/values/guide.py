@@ -6,7 +6,7 @@ from envbuild.values.codec import Value
 from envbuild.values.finding import Step
 from envbuild.values.plan import MatrixId
 
-Kind = Literal["wsl2", "ubuntu", "debian", "rhel", "jetson", "rented", "windows"]
+Kind = Literal["wsl2", "ubuntu", "debian", "rhel", "linux", "jetson", "rented", "windows"]
 Shell = Literal["sh", "powershell"]
 State = Literal["done", "open", "unknown"]
 

@@ -1,6 +1,7 @@
 """Guides as tests ask for them."""
 
 from functools import lru_cache
+from typing import get_args
 
 from envbuild.advice.guide import guide
 from envbuild.advice.guide.case import about, case, kind_of
@@ -9,7 +10,7 @@ from envbuild.values.host import Host
 from envbuild.values.request import Request
 from tests.setup.machines import machines
 
-KINDS: tuple[Kind, ...] = ("wsl2", "ubuntu", "debian", "rhel", "jetson", "rented", "windows")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 def asked(kind: Kind, host: Host | None = None, way: str = "", **request: object) -> Guide:

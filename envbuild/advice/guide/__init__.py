@@ -10,6 +10,7 @@ SECTIONS: dict[Kind, tuple[Make, ...]] = {
     "ubuntu": native.SECTIONS,
     "debian": native.SECTIONS,
     "rhel": native.SECTIONS,
+    "linux": native.SECTIONS,
     "jetson": jetson.SECTIONS,
     "rented": rented.SECTIONS,
     "windows": (*windows.BEFORE, engine.desktop, engine.desktop_gpu, *windows.TOOLS, windows.hold),

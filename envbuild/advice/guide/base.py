@@ -36,8 +36,9 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def system(self) -> HostOs:
-        """The Linux system as the fixes take it: the row's id, the plan's architecture."""
-        return HostOs(id=self.os.id if self.os else None, arch=self.plan.arch)
+        """The Linux system as the fixes take it, also where no row of `os.yaml` is about it."""
+        here = self.host.os.id if self.host is not None else None
+        return HostOs(id=self.os.id if self.os is not None else here, arch=self.plan.arch)
 
     @property
     def last_branch(self) -> int | None:

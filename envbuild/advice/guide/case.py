@@ -1,5 +1,7 @@
 """From a request and a machine to the case of a guide: kind, system, and the plans to reach."""
 
+from typing import get_args
+
 from envbuild.advice.guide.base import Case
 from envbuild.errors import InputError
 from envbuild.matrix.load import load
@@ -43,9 +45,10 @@ def kind_of(host: Host) -> Kind:
     rpm = ("rhel", "rocky", "almalinux", "centos", "oraclelinux", "ol", "ubi", "fedora", "amazon")
     if (row is not None and row.family == "rpm") or name.startswith(rpm):
         return "rhel"
+    if host.platform == "linux":
+        return "linux"
     what = f"no guide is for {host.os.name or name or host.platform}"
-    fix = "name the nearest: envbuild setup ubuntu, debian, rhel, or rented (no rights at all)"
-    raise InputError(what, fix=fix)
+    raise InputError(what, fix=f"name the nearest: {', '.join(get_args(Kind))}")
 
 
 def matches(kind: Kind, host: Host) -> bool:
@@ -54,16 +57,12 @@ def matches(kind: Kind, host: Host) -> bool:
         own = kind_of(host)
     except InputError:
         own = None
-    linux = {"ubuntu", "debian", "rhel"}
-    if kind == "rented":
+    if kind in {"rented", "linux"}:
         return host.platform == "linux"
     if kind == "windows":
         return host.platform in {"windows", "wsl2", "wsl1"}
-    return kind == own or (own == "rented" and kind in linux and _named(kind, host))
-
-
-def _named(kind: Kind, host: Host) -> bool:
-    return (host.os.id or "").startswith(_FAMILIES[kind])
+    named = (host.os.id or "").startswith(_FAMILIES.get(kind, ("",)))
+    return kind == own or (own == "rented" and kind in _FAMILIES and named)
 
 
 def case(kind: Kind, request: Request, host: Host | None, way: str = "") -> Case:

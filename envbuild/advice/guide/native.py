@@ -8,6 +8,7 @@ from envbuild.advice.guide.base import (
     Case,
     Make,
     fits,
+    line,
     looked,
     next_branch,
     state,
@@ -46,7 +47,7 @@ def driver(case: Case) -> Section | None:
     if number is None:
         return None
     kind, host = module(case), case.host
-    steps = fixes.steps(load(), load_reference(), case.system, number, kind) if case.os else ()
+    steps = fixes.steps(load(), load_reference(), case.system, number, kind)
     last = ", the last branch for this card: never 'the newest'" if case.last_branch else ""
     on_disk = [m for m in host.kernel.modules if m.name == "nvidia"] if host is not None else []
     here = host.driver if host is not None else None
@@ -171,7 +172,7 @@ def hold(case: Case) -> Section | None:
     if last is None:
         return None
     kind = module(case)
-    steps = fixes.pin(load_reference(), case.system, last, kind) if case.os is not None else ()
+    steps = fixes.pin(load_reference(), case.system, last, kind)
     host = case.host
     pinned = [p for p in host.pins if str(last) in p.rule or str(last) in p.package] if host else []
     held = host is not None and any(str(last) in name for name in host.held)
@@ -198,20 +199,21 @@ def _by_name(last: int) -> Step:
 
 
 def _held(case: Case, last: int, kind: Module) -> str:
-    """No package manager would go past the branch."""
+    """No package manager would go past the branch; where none could, the driver that is there."""
     beyond = next_branch(last) or last + 1
     row = fixes.package(load_reference(), case.system, last, kind)
     names = ((row.open if kind == "open" else row.proprietary) if row is not None else "") or ""
-    packages = names.format(branch=last).split()[:1] or ["nvidia-driver"]
-    number = "sed 's/^[0-9]*://; s/[^0-9].*//'"
-    if case.os is not None and case.os.family == "rpm":
-        newest = (
-            "dnf -q list --available 'nvidia-driver*' 2>/dev/null | awk '$2 ~ /^[0-9]/ {print $2}'"
-        )
-        return f"test -z \"$({newest} | {number} | awk '$1 >= {beyond}')\""
-    names = " ".join([*packages, "cuda-drivers", "nvidia-open"])
-    newest = f"apt-cache policy {names} | sed -n 's/^  Candidate: //p'"
-    return f"test -z \"$({newest} | grep -v none | {number} | awk '$1 >= {beyond}')\""
+    first = names.format(branch=last).split()[:1] or ["nvidia-driver"]
+    offers = {
+        "apt": f"apt-cache policy {line(*first, 'cuda-drivers', 'nvidia-open')} "
+        "| sed -n 's/^  Candidate: //p' | grep -v none",
+        "dnf": "dnf -q list --available 'nvidia-driver*' 2>/dev/null | awk '{print $2}'",
+        "zypper": f"zypper --quiet info {line(*first)} | sed -n 's/^Version *: //p'",
+    }
+    manager = row.manager.rstrip("5") if row is not None else ""
+    offered = offers.get(manager, "modinfo -F version nvidia 2>/dev/null")
+    number = "sed -n 's/^[0-9]*://; s/^\\([0-9]*\\)\\..*/\\1/p'"
+    return f"test -z \"$({offered} | {number} | awk '$1 >= {beyond}')\""
 
 
 SECTIONS: tuple[Make, ...] = (

@@ -38,9 +38,6 @@ def toolkit(case: Case) -> Section | None:
         return None
     version, nvcc = minor(plan.cuda), _nvcc(plan)
     own = nvcc or "nvcc"
-    steps = tuple(s for f in plan.findings if f.id == "host-install" for s in f.steps)
-    if not steps:
-        steps = _distro(plan) if plan.toolkit_source == "distro" else _private(plan)
     host = case.host
     found = [t for t in (host.toolkits if host is not None else ()) if t.name == "cuda"]
     fits = [t for t in found if t.version and minor(t.version) == version]
@@ -53,7 +50,7 @@ def toolkit(case: Case) -> Section | None:
         why="the driver is one thing; the toolkit, which holds nvcc, another; the runtime that a "
         "framework's wheel brings a third. torch.cuda.is_available() needs no nvcc: leave this "
         "out unless you compile on the machine itself",
-        steps=steps,
+        steps=_steps(plan),
         test=test,
         fails="nvcc is not found by its bare name: it is not on PATH, the full path works. "
         "Another release: an older toolkit lies there, too",
@@ -64,29 +61,10 @@ def toolkit(case: Case) -> Section | None:
     )
 
 
-def _distro(plan: Plan) -> tuple[Step, ...]:
-    """The system's own packages."""
-    row = next(r for r in load().distro if r.release == plan.cuda)
-    return (
-        Step(
-            why="the system's own archive has it; its non-free part must be on",
-            argv=("sudo", "apt-get", "install", "-y", *row.packages),
-            check="nvcc --version",
-        ),
-    )
-
-
-def _private(plan: Plan) -> tuple[Step, ...]:
-    """A folder of one's own, by the local engine."""
-    cc = ("--cc", ",".join(plan.cc)) if plan.cc else ()
-    wanted = ("--cuda", minor(plan.cuda or ""), "--toolkit-source", plan.toolkit_source or "")
-    return (
-        Step(
-            why="fetch what is locked, by hash, into one private folder; no root is needed",
-            argv=("envbuild", "build", "--engine", "local", *cc, *wanted),
-            check="envbuild run -- nvcc --version",
-        ),
-    )
+def _steps(plan: Plan) -> tuple[Step, ...]:
+    """Packages as the plan names them; else the private folder, the first of the plan's ways."""
+    found = next((f.steps for f in plan.findings if f.id == "host-install"), ())
+    return found if plan.toolkit_source in {"apt", "distro"} else found[:1]
 
 
 def compiler(case: Case) -> Section | None:

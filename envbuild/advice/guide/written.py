@@ -19,7 +19,8 @@ _TITLES = {
     "windows": "CUDA containers on Windows, with Docker Desktop",
     "ubuntu": "CUDA on Ubuntu",
     "debian": "CUDA on Debian",
-    "rhel": "CUDA on RHEL and what is made from it",
+    "rhel": "CUDA on RHEL, Fedora and their kin",
+    "linux": "CUDA on Linux",
     "jetson": "CUDA on a Jetson",
     "rented": "CUDA on a rented GPU",
 }
@@ -128,7 +129,12 @@ def _line(section: Section, step: Step) -> Line:
 
 
 def _grouped(command: str) -> str:
-    """A command that `|| return` can follow: several of them in a shell of their own."""
+    """A command that `|| return` can follow: several of them in a shell of their own.
+
+    What envbuild makes lies where the reader is.
+    """
+    if command.startswith("envbuild "):
+        command = f'cd "$OLDPWD" && {command}'
     return f"( {command} )" if "&&" in command or "||" in command else command
 
 
