@@ -17,6 +17,7 @@ from envbuild.values.host import (
     Host,
     Kernel,
     KernelModule,
+    Limits,
     Mig,
     Module,
     Os,
@@ -78,6 +79,7 @@ def host_of(given: Given) -> Host:
         sockets=_sockets(given),
         configs=_configs(given),
         windows=_windows(given) if wsl else None,
+        limits=Limits(memory_mib=given.get("memory_mib"), shm_mib=given.get("shm_mib")),
     )
 
 
