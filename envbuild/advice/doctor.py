@@ -87,13 +87,16 @@ def _is_hidden(one: Advice, hidden: dict[str, Advice]) -> bool:
 
 
 def _chained(one: Advice, told: list[Advice]) -> Finding:
-    """The finding, with what follows from it."""
+    """The finding, with what follows from it; a line that it quotes itself is not told again."""
     follows = [
-        other.finding.says for other in told
-        if other.finding.id in one.explains and one.finding.id not in other.explains
+        f"\u201c{other.line}\u201d" if other.line else other.finding.says
+        for other in told
+        if other.finding.id in one.explains
+        and one.finding.id not in other.explains
         and other.finding.severity in {"error", "warn"}
-    ]  # fmt: skip
+        and not (other.line and other.line in one.finding.why)
+    ]
     if not follows:
         return one.finding
-    why = f"{one.finding.why} This explains, too: {'; '.join(follows)}."
+    why = f"{one.finding.why} From it follows: {'; '.join(follows)}"
     return replace(one.finding, why=why.strip())

@@ -22,7 +22,7 @@ def advice_of(row: ErrorText, scene: Scene, seen: Seen) -> Advice | None:
         says = _filled(cause.says, words)
         if says is not None and all(holds(name, scene) for name in cause.when):
             found = _finding(row, cause, says, words, seen)
-            return Advice(finding=found, explains=(row.id, *row.explains))
+            return Advice(finding=found, explains=(row.id, *row.explains), line=seen.text)
     return None
 
 

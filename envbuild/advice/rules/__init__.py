@@ -13,10 +13,12 @@ class Advice(Value):
     Attributes:
         explains: ids of texts (rows of `errors.yaml`) and of other findings that follow from this
             one: they are told as its consequence, not as faults of their own.
+        line: of a log, where the finding is about one.
     """
 
     finding: Finding
     explains: tuple[str, ...] = ()
+    line: str = ""
 
 
 Rule = Callable[[Scene], Iterator[Advice]]

@@ -36,7 +36,7 @@ def three_versions(scene: Scene) -> Iterator[Advice]:
     )
     if toolkit is None:
         why += "A toolkit is needed to compile alone: frameworks run without nvcc."
-    yield advice("cuda-versions", "info", " · ".join(parts), why=why, source="host")
+    yield advice("cuda-versions", "info", " · ".join(parts), why=why.strip(), source="host")
 
 
 def driver_below(scene: Scene) -> Iterator[Advice]:
@@ -248,7 +248,7 @@ def unknown_target(scene: Scene) -> Iterator[Advice]:
     yield advice(
         "unknown-target",
         "error",
-        f"{whose} not know {target} ({card.arch}, cc {card.cc}): CUDA {span} compiles for it",
+        f"{whose} not know {target} ({card.arch}, cc {card.cc}); it is in CUDA {span}",
         why=f"Each toolkit has a first and a last target. {where(seen)}",
         steps=tuple(steps),
         source=cite(card, card.cc),

@@ -104,7 +104,7 @@ def compiler_too_new(scene: Scene) -> Iterator[Advice]:
                 check="nvcc --version, then the file compiles",
             )
         )
-    if plan is not None and plan.host_compiler is not None and plan.cuda is not None:
+    if plan is not None and most.isdigit() and _takes_newer(plan, int(most)):
         steps.append(_toolkit_for(plan))
     steps += _in_container(scene)
     yield advice(
@@ -117,6 +117,10 @@ def compiler_too_new(scene: Scene) -> Iterator[Advice]:
         source="toolkits",
         explains=("unsupported-gnu",),
     )
+
+
+def _takes_newer(plan: Plan, most: int) -> bool:
+    return plan.host_compiler is not None and (plan.host_compiler.max or 0) > most
 
 
 def _toolkit_for(plan: Plan) -> Step:
