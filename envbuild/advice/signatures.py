@@ -7,7 +7,7 @@ a text is looked for where all of its words stand, first by its longest literal 
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from envbuild.values.codec import Pairs, replace
 from envbuild.values.diagnosis import Seen
@@ -45,6 +45,13 @@ _CODE = re.compile(
 )
 
 
+class Stream(Protocol):
+    """What a log is read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes, at most ``size``; empty at the end."""
+
+
 class Text(NamedTuple):
     """One text, ready to be searched.
 
@@ -76,7 +83,7 @@ class Signatures:
             Text("", _words(call), call.encode(), None) for call in _CALLS if self.codes
         ]
 
-    def scan(self, stream: BinaryIO, name: str) -> tuple[Seen, ...]:
+    def scan(self, stream: Stream, name: str) -> tuple[Seen, ...]:
         """The texts that stand in a log, in the order of their rows.
 
         Args:
@@ -98,7 +105,7 @@ class _Scan:
         self.places: dict[str, set[int]] = {}
         self.lines = self.parts = 0
 
-    def run(self, stream: BinaryIO) -> tuple[Seen, ...]:
+    def run(self, stream: Stream) -> tuple[Seen, ...]:
         for data, start, end in _parts(stream):
             self._part(data, start, end)
             self.parts += len(data)
@@ -209,7 +216,7 @@ def _shown(line: str, column: int) -> str:
     return "".join(c if c.isprintable() else " " for c in text).strip()
 
 
-def _parts(stream: BinaryIO) -> Iterator[tuple[bytes, int, int]]:
+def _parts(stream: Stream) -> Iterator[tuple[bytes, int, int]]:
     """Pieces of a log, each with the bounds within which a text may begin."""
     before = pending = b""
     for chunk in _decoded(stream):
@@ -238,7 +245,7 @@ def _plain(data: bytes) -> bytes:
     return data
 
 
-def _decoded(stream: BinaryIO) -> Iterator[bytes]:
+def _decoded(stream: Stream) -> Iterator[bytes]:
     """The log as UTF-8; PowerShell's ``>`` writes UTF-16."""
     first = stream.read(_CHUNK)
     encoding = _utf16(first[:4096])
