@@ -6,7 +6,7 @@ from envbuild.advice.fixes import compilers, proof
 from envbuild.advice.guide import engine
 from envbuild.advice.guide.base import Case, line, looked, state
 from envbuild.data import folder
-from envbuild.matrix.load import load, load_reference
+from envbuild.matrix.load import load_reference
 from envbuild.planner.ranges import minor
 from envbuild.values.codec import replace
 from envbuild.values.finding import Step

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from envbuild.advice.guide import spell
 from envbuild.advice.guide.base import ps
-from envbuild.render import templates
 from envbuild.values.codec import replace
 from envbuild.values.finding import Step
 from envbuild.values.guide import Guide, Section
@@ -66,6 +65,9 @@ def text(guide: Guide, written: str, paint: Paint | None = None) -> str:
     """
     if written == "terminal":
         return "\n".join(_terminal(guide, paint or (lambda text, _: text))) + "\n"
+    # jinja2 is slow to load, and a terminal needs none of it.
+    from envbuild.render import templates
+
     template = {"markdown": "guide.md.j2", "bash": "guide.sh.j2", "powershell": "guide.ps1.j2"}
     parts = tuple(_parts(guide))
     runs_in = {"bash": "sh"}.get(written, written)

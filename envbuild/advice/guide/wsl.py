@@ -69,8 +69,10 @@ def _keep_out() -> Step:
     return fixes.keep_out(row.never, wsl("container-toolkit-packages"))
 
 
-def systemd(case: Case) -> Section:
+def systemd(case: Case) -> Section | None:
     """Docker's own engine is a service."""
+    if case.way == "docker-desktop":
+        return None
     row, host = wsl("systemd"), case.host
     known = host.wsl.systemd if host is not None and host.wsl is not None else None
     return Section(
