@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,14 @@ def engines(look: Look, specs: tuple[CdiSpec, ...]) -> tuple[EngineFacts, ...]:
 
     Each has a probe's time for itself: one that hangs costs no other its answer.
     """
-    found = [docker(look.probing(), cli, specs) for cli in docker_clis(look)]
-    found += [podman(look.probing(), cli, specs) for cli in look.find("podman")[:1]]
+    from concurrent.futures import ThreadPoolExecutor
+
+    asked = [partial(docker, cli=cli, specs=specs) for cli in docker_clis(look)]
+    asked += [partial(podman, cli=cli, specs=specs) for cli in look.find("podman")[:1]]
     apptainers = look.find("apptainer") or look.find("singularity")
-    found += [apptainer(look.probing(), cli) for cli in apptainers[:1]]
-    return tuple(found)
+    asked += [partial(apptainer, cli=cli) for cli in apptainers[:1]]
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return tuple(pool.map(lambda ask: ask(look.probing()), asked))
 
 
 def docker_clis(look: Look) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ class Look:
 
     def reachable(self, path: str) -> bool:
         """Whether the path can be looked at without waiting for a server that is gone."""
-        return not self.real or self.mounts.answer(path, max(self.left, _KNOCK))
+        return not self.real or self.mounts.answer(path, max(self.left / 2, _KNOCK))
 
     def exists(self, path: str) -> bool:
         """Whether there is something at the path."""
@@ -128,11 +128,19 @@ class Look:
         if limit <= 0:
             return self._said(Completed(argv, 124, "", "", True, 0.0))
         kept = {k: v for k, v in self.environ.items() if k != "CUDA_VISIBLE_DEVICES"}
+        kept |= {"LC_ALL": "C", "LANG": "C"} | env
+        # A folder that does not answer would hold up the program's own loader.
+        kept |= {n: self._answering(kept[n]) for n in ("PATH", "LD_LIBRARY_PATH") if n in kept}
         try:
-            done = self.runner(argv, kept | {"LC_ALL": "C", "LANG": "C"} | env, limit)
+            done = self.runner(argv, kept, limit)
         except EnvbuildError as e:
             return Completed(argv, 127, "", clean(e.what), False, 0.0)
         return self._said(done._replace(out=clean(done.out[:TEXT]), err=clean(done.err[:TEXT])))
+
+    def _answering(self, folders: str) -> str:
+        if self.system == "Windows":
+            return folders
+        return ":".join(f for f in folders.split(":") if not f.startswith("/") or self.reachable(f))
 
     def _said(self, done: Completed) -> Completed:
         if done.timed_out:
