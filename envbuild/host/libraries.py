@@ -10,7 +10,7 @@ from envbuild.values.host import Tool
 _NAMES = ("libcuda.so.1", "libnvidia-ml.so.1", "libcuda.so")
 _CACHE = "/etc/ld.so.cache"
 _MAGIC = b"glibc-ld.so.cache1.1"
-_CACHE_SIZE = 16 << 20
+_CACHE_SIZE = 4 << 20
 # ABI bits of a cache entry (glibc, sysdeps/generic/ldconfig.h): x86-64 and AArch64 with 64 bit.
 _ABIS = {0x0300, 0x0A00}
 _TRIPLETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
@@ -71,9 +71,13 @@ def parse_cache(data: bytes, names: tuple[str, ...] = _NAMES) -> tuple[tuple[str
     found = []
     for index in range(min(count, (len(table) - 48) // 24)):
         flags, name, path = struct.unpack_from("=iII", table, 48 + 24 * index)
-        if flags & 0xFF00 in _ABIS and (soname := _text(table, name)) in names:
-            found.append((soname, _text(table, path)))
+        if flags & 0xFF00 in _ABIS:
+            found += [(n, _text(table, path)) for n in names if _is(table, name, n)]
     return tuple(found)
+
+
+def _is(table: bytes, offset: int, name: str) -> bool:
+    return table.startswith(name.encode() + b"\0", offset)
 
 
 def _text(table: bytes, offset: int) -> str:

@@ -21,6 +21,7 @@ Runner = Callable[[Sequence[str], Mapping[str, str], float], Completed]
 
 SECONDS = 2.0
 """How long one probe may wait for others; ``ENVBUILD_PROBE_TIMEOUT`` (seconds) overrides."""
+_CONTROL = re.compile(r"[^\n\t\x20-\x7e]")
 _KNOCK = 0.25  # seconds that a mount gets even of a probe whose time is over
 TEXT = 1 << 20
 """Most bytes that are read of any file or command; nothing a probe wants is longer."""
@@ -185,6 +186,8 @@ def seconds(environ: Mapping[str, str]) -> float:
 
 def clean(text: str) -> str:
     """Foreign text as data: without control characters, except newline and tab."""
+    if text.isascii():
+        return _CONTROL.sub("", text)
     return "".join(c for c in text if c in "\n\t" or c.isprintable())
 
 

@@ -43,7 +43,7 @@ def probe(look: Look) -> Found[Packages]:
     held = re.findall(
         r"^IgnorePkg\s*=\s*(.{1,500})$", look.text("/etc/pacman.conf") or "", re.MULTILINE
     )
-    names = {name for line in held for name in line.split() if _OURS.fullmatch(name)}
+    names = {name for line in held for name in line.split() if ours(name)}
     return Packages(parse_pacman(local), tuple(sorted(names))), ()
 
 
@@ -53,7 +53,7 @@ def parse_dpkg(data: bytes) -> Packages:
     held, broken = set(), set()
     for paragraph in data.split(b"\n\n"):
         name = paragraph[9 : paragraph.find(b"\n")].decode("ascii", "replace")
-        if not paragraph.lstrip().startswith(b"Package: ") or not _OURS.fullmatch(name.strip()):
+        if not paragraph.lstrip().startswith(b"Package: ") or not ours(name.strip()):
             continue
         name = name.strip()
         fields = dict(re.findall(rb"^(Status|Version): (.{1,200})$", paragraph, re.MULTILINE))
@@ -80,7 +80,7 @@ def _rpm(look: Look) -> Found[Packages]:
 def parse_rpm(text: str) -> Pairs:
     """Lines of ``name version-release``."""
     lines = (line.split(" ") for line in text.splitlines())
-    found = {w[0]: w[1][:100] for w in lines if len(w) == 2 and _OURS.fullmatch(w[0])}
+    found = {w[0]: w[1][:100] for w in lines if len(w) == 2 and ours(w[0])}
     return Pairs(tuple(sorted(found.items())[:_MOST]))
 
 
@@ -94,7 +94,7 @@ def parse_pacman(folders: tuple[str, ...]) -> Pairs:
     for folder in folders:
         name, _, rest = folder.rpartition("-")
         name, _, version = name.rpartition("-")
-        if _OURS.fullmatch(name):
+        if ours(name):
             found[name] = f"{version}-{rest}"[:100]
     return Pairs(tuple(sorted(found.items())[:_MOST]))
 
@@ -106,18 +106,18 @@ def version_locks(look: Look) -> tuple[Pin, ...]:
         for line in (look.text(path) or "").splitlines():
             entry = line.strip().removeprefix("!")
             name = re.sub(r"^\d{1,3}:|(-\d{1,3}:|-\d).*$", "", entry)
-            if entry and _OURS.fullmatch(name.rstrip("-*")):
+            if entry and ours(name):
                 pins.append(Pin(path=path, package=name, rule=line.strip()[:200]))
     path = "/etc/dnf/versionlock.toml"
     text = look.text(path) or ""
     for block in text.split("[[packages]]")[1:]:
         named = re.search(r'^name\s*=\s*"([^"\n]{1,100})"', block, re.MULTILINE)
         value = re.search(r'^value\s*=\s*"([^"\n]{1,100})"', block, re.MULTILINE)
-        if named and _OURS.fullmatch(named[1].rstrip("-*")):
+        if named and ours(named[1]):
             pins.append(Pin(path=path, package=named[1], rule=value[1] if value else "locked"))
     return tuple(pins[:_MOST])
 
 
 def ours(text: str) -> bool:
     """Whether a package name or pattern (``nvidia-driver-*``) is of the GPU or container stack."""
-    return bool(_OURS.fullmatch(text.replace("*", "").strip("/^$")))
+    return len(text) <= 100 and bool(_OURS.fullmatch(text.replace("*", "").strip("/^$-")))

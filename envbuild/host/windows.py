@@ -106,5 +106,5 @@ def parse_versions(done: Completed) -> tuple[str | None, str | None]:
 def parse_distros(done: Completed) -> Pairs:
     """Name and generation of each line of ``wsl --list --verbose``; the default has a star."""
     plain = done.out.replace("\ufffd", "").replace("\r", "") if done.rc == 0 else ""
-    lines = re.findall(r"^[ *]*(\S{1,60}) .{0,80}? ([12]) *$", plain, re.MULTILINE)
+    lines = re.findall(r"^[ *]{0,4}(\S{1,60}) .{0,80}? ([12]) *$", plain, re.MULTILINE)
     return Pairs(tuple(lines[:20]))
