@@ -28,7 +28,7 @@ class Wanted(Value):
     @property
     def host(self) -> Host | None:
         """The machine; None where the log is about a card that it does not have."""
-        own = {card.cc for _, card in self.scene.cards}
+        own = {row.cc for _, row in self.scene.chips}
         return self.scene.host if self.cc is None or self.cc in own else None
 
     def plan(self, *more: str, **changes: object) -> Plan | None:

@@ -53,7 +53,7 @@ def _facts(scene: Scene) -> dict[str, str]:
     """Facts of the machine that rows may name."""
     host = scene.host
     facts = {"os": host.os.id, "driver": host.driver.version if host.driver else None}
-    facts["cc"] = ",".join(dict.fromkeys(card.cc for _, card in scene.cards))
+    facts["cc"] = ",".join(dict.fromkeys(row.cc for _, row in scene.chips))
     return {name: text for name, text in facts.items() if text}
 
 

@@ -80,6 +80,18 @@ class Scene(Value):
         return self.host.env.get(name)
 
     @property
+    def chips(self) -> "tuple[tuple[Gpu, Capability], ...]":
+        """Each GPU whose compute capability is known, with the row of that capability.
+
+        What `cards` knows beyond it costs the tables of names, which a measured cc does not need.
+        """
+        if all(gpu.cc is not None for gpu in self.host.gpus):
+            found = [(gpu, self.capability(gpu.cc or "")) for gpu in self.host.gpus]
+        else:
+            found = [(gpu, self.capability(card.cc)) for gpu, card in self.cards]
+        return tuple((gpu, row) for gpu, row in found if row is not None)
+
+    @property
     def cards(self) -> "tuple[tuple[Gpu, Card], ...]":
         """Each GPU whose compute capability is known, with what its rows say."""
         return _cards(self.host.gpus)

@@ -7,6 +7,7 @@ a text is looked for where all of its words stand, first by its longest literal 
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from envbuild.values.codec import Pairs, replace
@@ -56,15 +57,14 @@ class Text(NamedTuple):
     """One text, ready to be searched.
 
     Attributes:
+        id: of its row; empty = any of the codes, after ``text``.
         words: whole words that it cannot be without, lower case.
-        piece: its longest literal piece, lower case.
-        pattern: the whole of it; None = any of the codes, after ``piece``.
+        text: as the row has it.
     """
 
     id: str
     words: frozenset[bytes]
-    piece: bytes
-    pattern: re.Pattern[str] | str | None
+    text: str
 
 
 class Signatures:
@@ -74,14 +74,9 @@ class Signatures:
         rows = tuple(rows)
         self.order = {row.id: at for at, row in enumerate(rows)}
         self.codes = {row.code: row.id for row in rows if row.code is not None}
-        self._texts = [
-            Text(row.id, _words(text), _piece(text), _spelled(text))
-            for row in rows
-            for text in row.texts
-        ]
-        self._texts += [
-            Text("", _words(call), call.encode(), None) for call in _CALLS if self.codes
-        ]
+        texts = [(row.id, text) for row in rows for text in row.texts]
+        texts += [("", call) for call in _CALLS if self.codes]
+        self._texts = [Text(id, _words(text), text) for id, text in texts]
 
     def scan(self, stream: Stream, name: str) -> tuple[Seen, ...]:
         """The texts that stand in a log, in the order of their rows.
@@ -122,12 +117,13 @@ class _Scan:
         for text in self.texts:
             if not text.words <= words:
                 continue
-            at = low.find(text.piece, start)
+            piece = _piece(text.text)
+            at = low.find(piece, start)
             while -1 < at < end:
                 if self._hit(text, data, at, start) is None:
                     done.add(text)
                     break
-                at = low.find(text.piece, at + len(text.piece))
+                at = low.find(piece, at + len(piece))
         if done:
             self.texts = [text for text in self.texts if text not in done]
 
@@ -137,7 +133,7 @@ class _Scan:
         A line counts once, however many spellings of one error it holds.
         """
         tries = self.tries[text] = self.tries.get(text, 0) + 1
-        first, last = _line(data, at, at + len(text.piece))
+        first, last = _line(data, at, at + len(_piece(text.text)))
         line = data[first:last].decode("utf-8", "replace")
         hit = self._judged(text, line, len(data[first:at].decode("utf-8", "replace")))
         if hit is not None:
@@ -155,20 +151,15 @@ class _Scan:
 
     def _judged(self, text: Text, line: str, column: int) -> tuple[str, Pairs, int] | None:
         """The row whose text the line holds, the captured words, and where it begins."""
-        if text.pattern is None:
+        if not text.id:
             code = _CODE.search(line, column, column + 120)
             id = self.signatures.codes.get(int(code[1])) if code else None
             return (id, Pairs(), column) if id else None
-        match = _compiled(text.pattern).search(line)
+        match = _pattern(text.text).search(line)
         if match is None:
             return None
         words = {name: word.rstrip(".:") for name, word in match.groupdict().items() if word}
         return text.id, Pairs(words), match.start()
-
-
-def _compiled(pattern: "re.Pattern[str] | str") -> re.Pattern[str]:
-    # Compiling all texts would cost more than the rest of a short run; `re` keeps 512 of them.
-    return re.compile(pattern, re.IGNORECASE)
 
 
 def _pieces(text: str) -> list[str]:
@@ -180,18 +171,24 @@ def _pieces(text: str) -> list[str]:
     return re.split(r"\{(\w*)\}", text)
 
 
+@lru_cache(maxsize=1024)
 def _piece(text: str) -> bytes:
+    """The longest literal piece, lower case."""
     return max(_pieces(text)[::2], key=len).lower().encode()
 
 
 def _words(text: str) -> frozenset[bytes]:
     """The words that stand whole in the text: not those that a place goes on."""
-    marked = re.sub(r"\w*\{\w*\}\w*", " ", text)
+    marked = re.sub(r"\w*\{\w*\}\w*", " ", text) if "{" in text else text
     return frozenset(marked.lower().encode().translate(_WORDS).split())
 
 
-def _spelled(text: str) -> str:
-    """The regular expression of a text; a word at either end ends there."""
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> re.Pattern[str]:
+    """The regular expression of a text; a word at either end ends there.
+
+    Made where the text may stand: compiling all of them would cost more than a short run.
+    """
     pieces = _pieces(text)
     out = [re.escape(piece).replace(r"\ ", r"[ \t]+") for piece in pieces]
     out[1::2] = [f"(?P<{name}>{_WORD})" if name else _GAP for name in pieces[1::2]]
@@ -199,7 +196,7 @@ def _spelled(text: str) -> str:
     after = r"(?![A-Za-z0-9_])" if re.search(r"\w$", text) else ""
     if text.endswith("}"):
         after = r"(?=[\s'\"`,;()<>\[\]{}|]|$)"
-    return before + "".join(out) + after
+    return re.compile(before + "".join(out) + after, re.IGNORECASE)
 
 
 def _line(data: bytes, first: int, last: int) -> tuple[int, int]:

@@ -52,8 +52,7 @@ def _forward(scene: Scene) -> bool:
 
 def _old_card(scene: Scene) -> bool:
     """Some card has a last driver branch."""
-    rows = (scene.capability(card.cc) for _, card in scene.cards)
-    return any(row is not None and row.last_branch is not None for row in rows)
+    return any(row.last_branch is not None for _, row in scene.chips)
 
 
 CONDITIONS: dict[str, Condition] = {

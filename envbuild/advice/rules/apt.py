@@ -4,10 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from envbuild.advice.fixes import container
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
-from envbuild.host.access import containers
 from envbuild.matrix.load import load, load_reference
 from envbuild.values.finding import Step
 from envbuild.values.host import AptSource
@@ -21,6 +19,9 @@ def list_is_a_page(scene: Scene) -> Iterator[Advice]:
     for source in scene.host.apt_sources:
         if not source.says:
             continue
+        from envbuild.advice.fixes import container
+        from envbuild.host.access import containers
+
         here = containers(scene.host)
         install = container.install(load_reference(), here) if here is not None else ()
         yield advice(

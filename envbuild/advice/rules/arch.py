@@ -140,11 +140,10 @@ def _lacking(scene: Scene) -> tuple[str, ...] | None:
     if scene.image is None or not scene.image.arch_list:
         return None
     targets = [name.partition("_") for name in scene.image.arch_list]
-    for _, card in scene.cards:
-        row = scene.capability(card.cc)
+    for _, row in scene.chips:
         real = [target for kind, _, target in targets if kind == "sm"]
         virtual = [target for kind, _, target in targets if kind == "compute"]
-        ptx = any(_int(target) <= _int(row.target) for target in virtual) if row else False
+        ptx = any(_int(target) <= _int(row.target) for target in virtual)
         if (
             row is not None
             and not ptx
@@ -276,7 +275,7 @@ def _cc(scene: Scene) -> str | None:
     named = scene.word("cc")
     seen = scene.saw("torch-not-compatible")
     target = ((seen and seen.words.get("target")) or "").removeprefix("sm_")
-    for cc in (named, targets.get(target), *(card.cc for _, card in scene.cards)):
+    for cc in (named, targets.get(target), *(row.cc for _, row in scene.chips)):
         if cc in known:
             return cc
     return None

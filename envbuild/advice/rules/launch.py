@@ -14,9 +14,11 @@ _TEXTS = ("cuda-9", "cuda-701")
 def beyond_the_card(scene: Scene) -> Iterator[Advice]:
     """A grid, block or shared memory above what this card takes."""
     seen = scene.saw(*_TEXTS)
-    ccs = [card.cc for _, card in scene.cards]
+    if seen is None:
+        return
+    ccs = [row.cc for _, row in scene.chips]
     rows = [row for row in load_reference().limits if row.cc in ccs and row.smem_block]
-    if seen is None or not rows:
+    if not rows:
         return
     row = min(rows, key=lambda row: row.smem_block or 0)
     resources = seen.id == "cuda-701"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from envbuild.advice.fixes import windows
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
@@ -29,6 +28,8 @@ def counters(scene: Scene) -> Iterator[Advice]:
 
 
 def _of_windows(seen: Seen) -> Advice:
+    from envbuild.advice.fixes import windows
+
     row = next(row for row in load_reference().wsl if row.what == "counters")
     return advice(
         "perf-counters",
@@ -119,14 +120,13 @@ def _reach_the_module(scene: Scene) -> tuple[Step, ...]:
 def card_not_served(scene: Scene) -> Iterator[Advice]:
     """A profiler saw no kernel, and the card is one that the current one does not serve."""
     seen = scene.saw("ncu-no-kernels", "ncu-unsupported", "nvprof-cc8")
-    for _, card in scene.cards if seen is not None else ():
-        row = scene.capability(card.cc)
-        if seen is None or row is None or not row.profiler:
+    for _, row in scene.chips if seen is not None else ():
+        if seen is None or not row.profiler:
             continue
         yield advice(
             "profiler-too-new",
             "error",
-            f"the current Nsight Compute does not serve this card ({row.arch}, cc {card.cc})",
+            f"the current Nsight Compute does not serve this card ({row.arch}, cc {row.cc})",
             why=f"Releases end with the cards of their time. {where(seen)}",
             steps=(
                 Step(
