@@ -75,13 +75,16 @@ def _encode(obj: object) -> object:
 
 
 def _decode(kind: type, obj: object) -> object:
-    if kind is Pairs and isinstance(obj, dict):
-        for name, text in obj.items():
-            if not isinstance(text, str):
-                msg = f"Expected `str` under {name!r}"
-                raise msgspec.ValidationError(msg)
-        return Pairs(obj)
-    raise NotImplementedError(kind)
+    if kind is not Pairs:
+        raise NotImplementedError(kind)
+    if not isinstance(obj, dict):
+        msg = "Expected `object`"
+        raise msgspec.ValidationError(msg)
+    for name, text in obj.items():
+        if not isinstance(text, str):
+            msg = f"Expected `str` under {name!r}"
+            raise msgspec.ValidationError(msg)
+    return Pairs(obj)
 
 
 def schema_hook(kind: type) -> dict[str, Any]:
