@@ -1,0 +1,168 @@
+"""The driver that fits a scene's cards, and who can install it: branch, modules, steps."""
+
+import re
+from collections.abc import Iterator
+
+from envbuild.advice.fixes import driver as fixes
+from envbuild.advice.fixes import windows
+from envbuild.advice.scene import Scene, table
+from envbuild.matrix.load import load, load_reference
+from envbuild.matrix.model import Branch
+from envbuild.planner import drivers
+from envbuild.planner.ranges import numbers
+from envbuild.planner.table import cite
+from envbuild.planner.target import Card
+from envbuild.values.codec import Value
+from envbuild.values.finding import Step
+from envbuild.values.host import KernelModule, Module
+
+_VERSION = re.compile(r"(?<![\d.])(\d{3,4}\.\d{1,4}(?:\.\d{1,4})?)(?![\d.])", re.ASCII)
+
+
+class Right(Value):
+    """A driver that drives all cards of a machine.
+
+    Attributes:
+        says: ``R580 (580.173.02) with its proprietary kernel modules``.
+        source: its rows.
+    """
+
+    branch: int
+    module: Module
+    says: str
+    steps: tuple[Step, ...]
+    source: str
+
+
+def right(scene: Scene) -> Right | None:
+    """The driver to have here; None where no card is known, or nothing drives all of them."""
+    cards = tuple(card for _, card in scene.cards)
+    row = _branch(scene, cards)
+    if not cards or row is None:
+        return None
+    module = fixes.flavour(load_reference(), scene.host.os, row, drivers.modules(table(), cards))
+    says = drivers.name(row)
+    if not scene.wsl2:
+        says += f" with its {module} kernel modules"
+    packed = fixes.package(load_reference(), scene.host.os, row.branch, module)
+    source = cite(row, str(row.branch))
+    if packed is not None and not scene.wsl2:
+        source += f" · driver_packages/{packed.os} {packed.status}"
+    return Right(
+        branch=row.branch,
+        module=module,
+        says=says,
+        steps=tuple(_steps(scene, row, module, last=_ends(scene, cards) == row.branch)),
+        source=source,
+    )
+
+
+def _branch(scene: Scene, cards: tuple[Card, ...]) -> Branch | None:
+    """The branch in hand where it drives the cards, else the one that suits them."""
+    rows = [table().capability(card.cc) for card in cards]
+    firsts = [t.cuda for row in rows if (t := drivers.first_toolkit(table(), row)) is not None]
+    suited = drivers.suited(table(), cards, load().date, max(firsts, key=numbers, default="0"))
+    version = installed(scene)
+    here = drivers.branch_of(table(), version) if version is not None else None
+    needs = drivers.modules(table(), cards)
+    if here is None or (needs != "either" and needs not in here.modules):
+        return suited
+    last = _ends(scene, cards)
+    old = any(drivers.too_old(table(), row, version or "0", here.cuda, windows=scene.wsl2)
+              for row in rows)  # fmt: skip
+    if old or (last is not None and here.branch > last):
+        return suited
+    return here
+
+
+def _ends(scene: Scene, cards: tuple[Card, ...]) -> int | None:
+    """The last branch for these cards."""
+    rows = (scene.capability(card.cc) for card in cards)
+    return min((row.last_branch for row in rows if row and row.last_branch), default=None)
+
+
+def _steps(scene: Scene, row: Branch, module: Module, *, last: bool) -> Iterator[Step]:
+    host = scene.host
+    if host.inside_container is not None:
+        flavour = "" if scene.wsl2 else f", with its {module} kernel modules"
+        yield owner(f"a driver of R{row.branch}{flavour}")
+        return
+    if scene.wsl2:
+        page = next(one for one in load_reference().wsl if one.what == "windows-driver-page")
+        yield windows.driver(page, None, row.branch if last else None)
+        if last:
+            yield windows.hold(row.branch)
+        return
+    yield from _released(scene)
+    packed = fixes.package(load_reference(), host.os, row.branch, module)
+    if packed is None or packed.systems == ("",):
+        yield Step(
+            why="no row is about the driver packages of this system",
+            text=f"install {drivers.name(row)} with its {module} kernel modules as your system "
+            "documents it, and hold that branch",
+            check=fixes.loaded(str(row.branch), module),
+        )
+        return
+    yield from fixes.steps(load(), load_reference(), host.os, row.branch, module)
+
+
+def _released(scene: Scene) -> Iterator[Step]:
+    """Packages of a driver that are held cannot be replaced."""
+    held = tuple(name for name in scene.host.held if is_driver(name))
+    if held and (scene.host.os.id or "").startswith(("ubuntu", "debian")):
+        yield Step(
+            why="these are held: apt would neither replace nor remove them",
+            argv=("sudo", "apt-mark", "unhold", *held[:20]),
+            check="apt-mark showhold: none of the driver",
+        )
+
+
+def owner(wish: str) -> Step:
+    """What cannot be done from inside a container, said to who can."""
+    return Step(
+        why="this is a container: its driver and kernel belong to the machine around it, and "
+        "nothing that is installed in here changes them",
+        text=f"ask who runs the machine for {wish}, or rent another one",
+        check="nvidia-smi, in a new container: the card",
+    )
+
+
+def is_driver(package: str) -> bool:
+    """A package of a Linux driver, by its name."""
+    rows = {row.what: row.value for row in load_reference().wsl}
+    drives = re.match(rows["linux-driver-packages"], package)
+    return bool(drives) and not re.match(rows["not-driver-packages"], package)
+
+
+def packages(scene: Scene) -> tuple[str, ...]:
+    """Installed packages of a Linux driver."""
+    return tuple(name for name, _ in scene.host.packages if is_driver(name))
+
+
+def module_of(scene: Scene) -> KernelModule | None:
+    """The driver's kernel module, loaded or only on disk."""
+    return next((m for m in scene.host.kernel.modules if m.name == "nvidia"), None)
+
+
+def library(scene: Scene) -> str | None:
+    """Version of the driver's libraries that a program gets, where their names tell it."""
+    first: dict[str, str | None] = {}
+    for tool in scene.host.libraries:
+        if tool.source != "folder":
+            first.setdefault(tool.name, tool.version)
+    return first.get("libnvidia-ml.so.1") or first.get("libcuda.so.1")
+
+
+def installed(scene: Scene) -> str | None:
+    """The driver's version: of what answers, else of the module, else of libraries or packages."""
+    if scene.host.driver is not None and scene.host.driver.version:
+        return scene.host.driver.version
+    module = module_of(scene)
+    known = (module.version or module.on_disk) if module is not None else None
+    return known or library(scene) or _packaged(scene)
+
+
+def _packaged(scene: Scene) -> str | None:
+    versions = [scene.host.packages.get(name) or "" for name in packages(scene)]
+    found = [match[1] for text in versions if (match := _VERSION.search(text))]
+    return max(found, key=numbers, default=None)
