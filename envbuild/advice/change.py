@@ -85,21 +85,22 @@ def driver_steps(wanted: Wanted, cuda: str | None = None) -> Iterator[Step]:
     )
     plan = loose.plan(*wishes, cuda=cuda) or loose.plan(cuda=cuda)
     need = plan.driver[0] if plan is not None and plan.driver else None
-    if need is None or need.recommended is None:
+    version = (need.recommended or need.min) if need is not None else None
+    if need is None or version is None:
         return
     ends = f"; R{need.last_branch} is the last branch that drives it" if need.last_branch else ""
     if wanted.scene.wsl2:
         yield Step(
             why="the driver of WSL is that of Windows",
-            text=f"or, on Windows, install driver {need.recommended} or newer{ends}",
+            text=f"or, on Windows, install driver {version} or newer{ends}",
             check="/usr/lib/wsl/lib/nvidia-smi shows it",
         )
         return
     module = f", {need.module} kernel modules" if need.module in {"open", "proprietary"} else ""
     yield Step(
-        why=f"or change the driver to {need.recommended}{module}{ends}",
+        why=f"or change the driver to {version}{module}{ends}",
         argv=("envbuild", "setup", "auto"),
-        check=f"nvidia-smi shows {need.recommended.partition('.')[0]}",
+        check=f"nvidia-smi shows {version.partition('.')[0]}",
     )
 
 
