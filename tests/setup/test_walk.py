@@ -50,7 +50,7 @@ def old(made: Guide) -> bool:
 
 
 INSTALLS = re.compile(r"(?:apt-get|dnf|zypper|pip|pacman) [^|&;]*?install ([^|&;>]*)")
-SYSTEM = {"ca-certificates", "curl", "gpg", "dnf-command(config-manager)"}
+SYSTEM = {"ca-certificates", "curl", "gpg", "dnf-command(config-manager)", "python3-venv"}
 """What every system calls the same, and no row is about."""
 
 

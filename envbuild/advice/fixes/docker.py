@@ -28,7 +28,7 @@ def _apt(row: EnginePackages, os: Os) -> Iterator[Step]:
         yield Step(
             why="engines of the system's archive cannot stand beside it; images and volumes stay",
             argv=("sh", "-c", f"{listed} | xargs -r sudo apt-get remove -y"),
-            check=f"{listed}: nothing",
+            check=f"dpkg -l {' '.join(row.conflicts)}: none is installed",
         )
     suite = f"{os.codename} stable"
     yield from repository.signed("docker", row.url, row.key_url, row.key, rest=suite)

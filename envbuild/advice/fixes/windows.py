@@ -127,7 +127,7 @@ def memory(row: WslNeed) -> Step:
 def counters(row: WslNeed) -> Step:
     """Performance counters for every user."""
     return Step(
-        why="counters are guarded by Windows: no setting and no sudo inside Linux opens them",
+        why="the one switch that opens them, for all users",
         text="NVIDIA Control Panel, as administrator: Desktop > Enable Developer Settings, then "
         f"{row.value}: allow access to all users; then wsl.exe --shutdown",
         check="ncu, further down, writes a report instead of ERR_NVGPUCTRPERM",

@@ -52,7 +52,7 @@ def purge(drivers: WslNeed, others: WslNeed) -> tuple[Step, ...]:
         Step(
             why="a Linux driver hides that of Windows: remove every package of one",
             argv=("sh", "-c", f"{listed} | xargs -r sudo apt-get purge -y"),
-            check=f"{listed}: nothing",
+            check="apt list --installed: of NVIDIA the container toolkit alone",
         ),
         Step(
             why="and what only they needed",

@@ -130,11 +130,11 @@ def container_toolkit(case: Case) -> Section | None:
     runtime = (
         "docker info --format '{{range $name, $r := .Runtimes}}{{$name}} {{end}}' | grep -qw nvidia"
     )
-    only = " On WSL there is this one name 'all', none by number." if case.kind == "wsl2" else ""
+    only = ". On WSL there is the one name 'all', none by number" if case.kind == "wsl2" else ""
     return Section(
         id="container-toolkit",
         title="The container toolkit lends the GPU to the engine",
-        why="it brings the driver's files into a container, which holds none of its own." + only,
+        why="it brings the driver's files into a container, which holds none of its own" + only,
         steps=_toolkit_steps(case),
         test=runtime if jetson else cdi,
         fails="nvidia-ctk is missing: its package was not installed. It names no GPU: the driver "

@@ -106,13 +106,14 @@ def torch(case: Case) -> Section | None:
         return None
     index = ("--index-url", choice.index_url) if choice.index_url else ()
     python = f'"$HOME/{_VENV}/bin/python"'
-    code = "import torch; x = torch.ones(1000, device='cuda'); assert x.sum().item() == 1000"
+    code = 'import torch; x = torch.ones(1000, device="cuda"); assert x.sum().item() == 1000'
     install = line("-m", "pip", "install", f"torch=={choice.version}", *index)
     return Section(
         id="torch",
         title=f"torch {choice.version} ({choice.index}) adds on the GPU",
         why="its wheels bring CUDA libraries of their own: neither a toolkit nor nvcc is needed",
         steps=(
+            *_venv(case),
             Step(
                 why="an environment of its own",
                 argv=("sh", "-c", f'python3 -m venv "$HOME/{_VENV}"'),
@@ -131,6 +132,19 @@ def torch(case: Case) -> Section | None:
     )
 
 
+def _venv(case: Case) -> tuple[Step, ...]:
+    """What Debian and Ubuntu leave out of Python."""
+    if case.os is None or case.os.family != "apt" or case.kind == "rented":
+        return ()
+    return (
+        Step(
+            why="Debian and Ubuntu pack the part of Python that makes environments apart",
+            argv=("sudo", "apt-get", "install", "-y", "python3-venv"),
+            check="python3 -m venv --help",
+        ),
+    )
+
+
 def _flags(plan: Plan) -> str:
     """The plan's targets as nvcc takes them, a flag each: lists in brackets would need quotes."""
     codes = re.findall(r"arch=(\w+),code=\[?([\w,]+)", " ".join(plan.gencode))
@@ -146,9 +160,10 @@ def smoke(case: Case) -> Section | None:
         )
     plan = native(case)
     nvcc = _nvcc(plan) if plan is not None else None
-    if plan is None or nvcc is None:
-        return certified(case)
-    return _smoke(case, _compiled(case, plan, nvcc), proof.PROGRAM)
+    if case.plan.where == "host" and plan is not None and nvcc is not None:
+        return _smoke(case, _compiled(case, plan, nvcc), proof.PROGRAM)
+    # torch, where it is planned, has proved the card by then.
+    return certified(case) if case.plan.torch is None else None
 
 
 def desktop_smoke(case: Case) -> Section | None:
@@ -172,19 +187,23 @@ def _compiled(case: Case, plan: Plan, nvcc: str) -> Step:
 
 
 def _smoke(case: Case, step: Step, run: str) -> Section:
-    text = (folder("templates") / "setup" / "smoke.cu").read_text(encoding="utf-8")
     return Section(
         id="smoke",
         title="A program runs on the GPU, every call and every sum checked",
         why="the first proof that counts: nvidia-smi alone starts no kernel. It names the card, "
         "the driver's CUDA and the toolkit's",
         steps=(step,),
-        files=(GuideFile(path=f"{proof.FOLDER}/smoke.cu", text=text),),
+        files=(_program(),),
         test=f"{run} | grep '^ok '",
         fails="error 35: the driver is older than the toolkit. 209, no kernel image: compiled for "
         "another card. 804: the image's own libcuda is in the way. 100: no device came in",
         source=f"toolkits/{minor(case.plan.cuda or '0.0')} measured",
     )
+
+
+def _program() -> GuideFile:
+    text = (folder("templates") / "setup" / "smoke.cu").read_text(encoding="utf-8")
+    return GuideFile(path=f"{proof.FOLDER}/smoke.cu", text=text)
 
 
 def certified(case: Case) -> Section:
@@ -229,7 +248,8 @@ def timeline(case: Case) -> Section | None:
         id="nsys",
         title="Nsight Systems writes a timeline",
         why="it comes with the toolkit of the machine; once is enough to know that it works",
-        steps=(*_recompiled(case), proof.timeline(path)),
+        steps=(*_own_program(case), proof.timeline(path)),
+        files=_own_file(case),
         test=f'test -s "$HOME/{proof.FOLDER}/timeline.nsys-rep"',
         fails="no report: the program itself did not run, see the section above",
         optional=True,
@@ -237,13 +257,18 @@ def timeline(case: Case) -> Section | None:
     )
 
 
-def _recompiled(case: Case) -> tuple[Step, ...]:
-    """The program of the machine's own toolkit, where the one of before is a container's."""
+def _own_program(case: Case) -> tuple[Step, ...]:
+    """The program by the machine's own toolkit, where the plan is for a container."""
     plan = native(case)
     nvcc = _nvcc(plan) if plan is not None else None
-    if plan is None or nvcc is None or not _in_image(case):
+    if plan is None or nvcc is None or case.plan.where == "host":
         return ()
     return (_compiled(case, plan, nvcc),)
+
+
+def _own_file(case: Case) -> tuple[GuideFile, ...]:
+    """The program's text, where no section before this one has written it."""
+    return () if _in_image(case) or case.plan.where == "host" else (_program(),)
 
 
 def _in_image(case: Case) -> bool:
@@ -266,7 +291,8 @@ def counters(case: Case) -> Section | None:
         id="ncu",
         title="Nsight Compute reads the kernel's counters",
         why=f"{where}; sudo looks in its own folders alone, so that the program has its full path",
-        steps=(proof.counters(path),),
+        steps=(*_own_program(case), proof.counters(path)),
+        files=_own_file(case),
         test=f'test -s "$HOME/{proof.FOLDER}/counters.ncu-rep"',
         fails="ERR_NVGPUCTRPERM: the counters are not open"
         + (" on the Windows side; sudo does not help" if case.kind == "wsl2" else " for this user"),

@@ -23,6 +23,10 @@ _TITLES = {
     "jetson": "CUDA on a Jetson",
     "rented": "CUDA on a rented GPU",
 }
+_SIDES = {
+    "powershell": "In PowerShell, on Windows, started as administrator",
+    "sh": "In Linux: open the distribution (`wsl.exe` in PowerShell, or the start menu)",
+}
 _PROGRAMS = frozenset(("nvcc", "modinfo", "torch"))
 _WAYS = {
     "docker-desktop": "way A, Docker Desktop",
@@ -45,6 +49,7 @@ class Part(NamedTuple):
     Attributes:
         way: which of several ways it belongs to, in words; empty = all of them.
         asked: the argument without which a script leaves it out; empty = it is always done.
+        side: where this section and those after it are done; empty = where the one before was.
     """
 
     number: int
@@ -52,6 +57,7 @@ class Part(NamedTuple):
     mark: str
     way: str
     asked: str
+    side: str
     lines: tuple[Line, ...]
 
 
@@ -99,10 +105,21 @@ def _parts(guide: Guide) -> list[Part]:
             _MARKS[section.state],
             _WAYS.get(section.way, "") if several else "",
             section.id if section.optional else section.way if several else "",
+            _side(guide, number - 1),
             tuple(_line(section, step) for step in section.steps),
         )
         for number, section in enumerate(guide.sections, 1)
     ]
+
+
+def _side(guide: Guide, index: int) -> str:
+    """Where to go for a section, if the one before it was elsewhere."""
+    here = guide.sections[index].runs_in
+    if guide.kind not in {"wsl2", "windows"} or (
+        index > 0 and guide.sections[index - 1].runs_in == here
+    ):
+        return ""
+    return _SIDES[here]
 
 
 def _arguments(parts: tuple[Part, ...], runs_in: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -163,9 +180,10 @@ def _terminal(guide: Guide, paint: Paint) -> list[str]:
         head = f"{part.number}. {section.title}"
         notes = [n for n in ("only if you need it" if section.optional else "", part.way) if n]
         note = f"  ({', '.join(notes)})" if notes else ""
-        where = "  PowerShell" if section.runs_in == "powershell" else ""
         mark = paint(part.mark, _COLOURS[section.state])
-        lines.append(f"{mark} {paint(head, 'bold')}{note}{paint(where, 'dim')}")
+        if part.side:
+            lines += ["", paint(f"--- {part.side}", "bold"), ""]
+        lines.append(f"{mark} {paint(head, 'bold')}{note}")
         if section.seen:
             lines.append(f"    seen   {section.seen}")
         if section.state != "done":

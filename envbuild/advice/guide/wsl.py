@@ -95,6 +95,7 @@ def systemd(case: Case) -> Section | None:
 SECTIONS: tuple[Make, ...] = (
     *windows.BEFORE,
     engine.desktop,
+    engine.desktop_gpu,
     *windows.TOOLS,
     gpu,
     no_linux_driver,
@@ -102,7 +103,6 @@ SECTIONS: tuple[Make, ...] = (
     engine.docker_engine,
     engine.container_toolkit,
     engine.container_gpu,
-    engine.desktop_gpu,
     toolkit.toolkit,
     toolkit.compiler,
     toolkit.torch,
