@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from envbuild.host.load import load_host
-from envbuild.host.redact import redact
+from envbuild.host.redact import own_names, redact
 from envbuild.values.codec import dump
 
 ROOT = Path(__file__).parent.parent.parent
@@ -110,6 +111,75 @@ def test_redact_home_folders(tmp_path: Path) -> None:
     assert "eve" not in done.stdout
     assert "0123abcd" not in done.stdout
     assert json.loads(done.stdout)["cdi"][0]["devices"] == ["nvidia.com/gpu=0"]
+
+
+@pytest.mark.parametrize("file", sorted(HOSTS.glob("*.json")), ids=lambda file: file.stem)
+def test_redacted_hosts_hold_no_identity(file: Path) -> None:
+    host = load_host(file)
+    short = redact(host, ("someone", "box"))
+    text = dump(short).decode()
+    for word in ("someone", "Some One", "/home/", "5555555555", "444444444444"):
+        assert word not in text, word
+    for uuid in re.findall(r"(?:GPU|MIG)-[0-9a-f-]{8,}", text):
+        assert uuid.startswith(("GPU-00000000-0000", "MIG-00000000-0000"))
+    assert [g.cc for g in short.gpus] == [g.cc for g in host.gpus]
+    assert short.packages == host.packages
+    assert redact(short) == short
+
+
+def test_redact_names_of_user_machine_and_mirrors(tmp_path: Path) -> None:
+    """Made: every place in which a name was seen to stand."""
+    host = {
+        "engines": [
+            {"name": "docker", "context": "eve-laptop", "endpoint": "ssh", "cli": "/opt/eve/docker"}
+        ],
+        "apt_sources": [
+            {"path": "/a.list", "url": "https://apt.corp.example/cuda/repos/", "suite": "/"},
+            {"path": "/b.list", "url": "https://developer.download.nvidia.com/compute/cuda/repos/"},
+        ],
+        "wsl": {"generation": 2, "distro": "eve-ubuntu"},
+        "windows": {"distros": {"eve-ubuntu": "2", "Ubuntu-24.04": "2"}},
+        "env": {"NCCL_COMM_ID": "192.0.2.77:29500", "LD_LIBRARY_PATH": "/scratch/eve/lib:/evening"},
+        "probes": [{"name": "mount", "ok": False, "says": "/corp/nas7 (nfs4) does not answer"}],
+        "configs": [{"path": "C:/Users/Eve Smith/.wslconfig", "values": {"wsl2.memory": "8GB"}}],
+        "kernel": {"log": ["NVRM: GPU-0123abcd-1111-2222-3333-444455556666 on eve"]},
+    }
+    file = tmp_path / "host.json"
+    file.write_text(json.dumps(host))
+    short = redact(load_host(file), ("eve",))
+    text = dump(short).decode()
+    for word in ("eve-", "/eve/", "Smith", "corp", "nas7", "0123abcd", "192.0.2"):
+        assert word not in text, word
+    assert "/evening" in text
+    assert [s.url for s in short.apt_sources] == [
+        "https://mirror/cuda/repos/",
+        "https://developer.download.nvidia.com/compute/cuda/repos/",
+    ]
+    assert short.windows
+    assert dict(short.windows.distros) == {"other": "2", "Ubuntu-24.04": "2"}
+
+
+def test_names_of_here_are_taken_from_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("USER", "eve")
+    monkeypatch.setenv("LOGNAME", "nvidia")
+    monkeypatch.setattr("platform.node", lambda: "lab7.corp.example")
+    assert {"eve", "lab7", "lab7.corp.example"} <= set(own_names())
+    assert "nvidia" not in own_names()
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "says"),
+    [
+        (("--image", "x:1", "--host", "y"), 2, "do not go together"),
+        (("--image", "x:1", "--redact"), 2, "do not go together"),
+        (("--engine", "podman"), 2, "none is named"),
+        (("--image", "x:1", "--engine", "boat"), 2, "no engine 'boat'"),
+    ],
+)
+def test_options_that_do_not_fit(args: tuple[str, ...], code: int, says: str) -> None:
+    done = envbuild("detect", *args)
+    assert done.returncode == code
+    assert says in done.stderr
 
 
 BLOCKED = """
