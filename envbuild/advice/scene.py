@@ -1,5 +1,6 @@
 """What the rules of ``doctor`` read: a machine, an image, and the known texts of logs."""
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -100,10 +101,12 @@ class Scene(Value):
     def driver_cuda(self) -> str | None:
         """The newest CUDA that the driver serves, as it says itself or as its release tells."""
         driver = self.host.driver
-        if driver is None or driver.version is None:
-            return driver.cuda if driver is not None else None
-        if driver.cuda is not None:
+        if driver is None:
+            return None
+        if driver.cuda is not None and is_version(driver.cuda):
             return driver.cuda
+        if driver.version is None or not is_version(driver.version):
+            return None
         from envbuild.planner.drivers import level
 
         return level(table(), driver.version, windows=self.wsl2)
@@ -122,6 +125,11 @@ class Scene(Value):
         from envbuild.advice.planned import planned
 
         return planned(self.host, packages, **changes)
+
+
+def is_version(text: str) -> bool:
+    """A release number, as `planner.ranges` compares them: a record may hold anything."""
+    return re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,4}", text, re.ASCII) is not None
 
 
 def table() -> "Table":

@@ -1,8 +1,6 @@
 """Driver, toolkit and framework runtime of a scene: three things that people take for one."""
 
-import re
-
-from envbuild.advice.scene import Scene
+from envbuild.advice.scene import Scene, is_version
 from envbuild.values.host import Tool
 
 
@@ -34,11 +32,11 @@ def runtime_cuda(scene: Scene) -> str | None:
     """The CUDA that the image's framework was built with."""
     tools = {t.name: t.version for t in (scene.image.framework if scene.image else ())}
     cuda = tools.get("torch.cuda")
-    return cuda if cuda and re.fullmatch(r"\d+(\.\d+)*", cuda) else None
+    return cuda if cuda and is_version(cuda) else None
 
 
 def torch_release(scene: Scene) -> str | None:
     """The release of the image's torch, without its variant."""
     tools = {t.name: t.version for t in (scene.image.framework if scene.image else ())}
     version = (tools.get("torch") or "").partition("+")[0]
-    return version if re.fullmatch(r"\d+(\.\d+){1,3}", version) else None
+    return version if is_version(version) else None

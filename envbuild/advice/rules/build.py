@@ -8,7 +8,7 @@ from envbuild.advice.change import Wanted
 from envbuild.advice.fixes import compilers
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
-from envbuild.advice.scene import Scene
+from envbuild.advice.scene import Scene, is_version
 from envbuild.matrix.load import load
 from envbuild.matrix.model import GlibcClash
 from envbuild.planner.ranges import numbers
@@ -48,7 +48,7 @@ def _clash(scene: Scene) -> GlibcClash | None:
     glibc, here = scene.host.os.glibc, stack.toolkit(scene)
     if glibc is None or here is None or not here.version or scene.image is not None:
         return None
-    if not (_is_version(glibc) and _is_version(here.version)):
+    if not (is_version(glibc) and is_version(here.version)):
         return None
     for row in load().glibc_clashes:
         older = numbers(here.version) < numbers(row.cuda_below)
@@ -294,10 +294,6 @@ def out_of_memory(scene: Scene) -> Iterator[Advice]:
 
 _MIB_PER_JOB = 5 * 1024
 """What one nvcc takes, at most (Dao-AILab/flash-attention#2079)."""
-
-
-def _is_version(text: str) -> bool:
-    return re.fullmatch(r"\d{1,5}(\.\d{1,5}){0,3}", text) is not None
 
 
 RULES: tuple[Rule, ...] = (
