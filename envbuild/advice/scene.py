@@ -98,6 +98,12 @@ class Scene(Value):
         return _cards(self.host.gpus)
 
     @property
+    def driver_version(self) -> str | None:
+        """The release of the driver, where it is one."""
+        version = self.host.driver.version if self.host.driver is not None else None
+        return version if version is not None and is_version(version) else None
+
+    @property
     def driver_cuda(self) -> str | None:
         """The newest CUDA that the driver serves, as it says itself or as its release tells."""
         driver = self.host.driver
@@ -105,11 +111,11 @@ class Scene(Value):
             return None
         if driver.cuda is not None and is_version(driver.cuda):
             return driver.cuda
-        if driver.version is None or not is_version(driver.version):
+        if self.driver_version is None:
             return None
         from envbuild.planner.drivers import level
 
-        return level(table(), driver.version, windows=self.wsl2)
+        return level(table(), self.driver_version, windows=self.wsl2)
 
     def capability(self, cc: str) -> "Capability | None":
         """The row of a compute capability."""
