@@ -13,7 +13,9 @@ from envbuild.advice.rows import advice_of
 from envbuild.advice.scene import Scene
 from envbuild.advice.signatures import Signatures
 from envbuild.matrix.load import load_errors
-from envbuild.matrix.model.errors import ErrorText
+from envbuild.matrix.model.errors import Cause, ErrorText, Fix
+from envbuild.values.codec import Pairs
+from envbuild.values.diagnosis import Seen
 from envbuild.values.host import Host
 
 LINES = yaml.safe_load(Path(__file__).with_name("texts.yaml").read_text())
@@ -91,3 +93,52 @@ def test_a_row_says_something_of_each_of_its_lines_on_each_system(platform: str)
             told = advice_of(row, scene, own)
             assert told is not None, f"{row.id}: {line}"
             assert "{" not in told.finding.says + "".join(s.text for s in told.finding.steps)
+
+
+# What makes or installs a Linux driver, or concerns its kernel module.
+_LINUX_DRIVER = re.compile(
+    r"modprobe|initramfs|dracut|mokutil|install\s.*(?:cuda-drivers|nvidia-(?:driver|dkms|open))"
+    r"|\breboot|dmesg"
+)
+
+
+@pytest.mark.parametrize("row", TOLD, ids=lambda row: row.id)
+def test_on_wsl_no_row_leads_to_a_linux_driver(row: ErrorText) -> None:
+    for line in LINES[row.id]["like"]:
+        seen = EVERY.scan(io.BytesIO(line.encode()), "log")
+        scene = Scene(host=Host(kind="made", platform="wsl2"), seen=seen)
+        own = scene.saw(row.id)
+        told = advice_of(row, scene, own) if own is not None else None
+        assert told is not None
+        for step in told.finding.steps:
+            assert not _LINUX_DRIVER.search(" ".join([*step.argv, step.text])), step
+
+
+@pytest.mark.parametrize(
+    ("word", "argv"),
+    [
+        ("nvidia/cuda:12.6", ("docker", "pull", "nvidia/cuda:12.6")),
+        ("--privileged", None),
+        ("x;reboot", None),
+        ("$(reboot)", None),
+    ],
+)
+def test_a_word_of_a_log_is_one_argument_or_none(word: str, argv: tuple[str, ...] | None) -> None:
+    fix = Fix(why="fetch it", run="docker pull {image}", check="it is there")
+    cause = Cause(says="gone: {image}", steps=(fix,))
+    row = ErrorText(
+        id="x", family="apt", texts=("{image} gone",), causes=(cause,), source=("a",),
+        status="sourced",
+    )  # fmt: skip
+    seen = Seen(id="x", log="log", line=1, text="", words=Pairs({"image": word}))
+    told = advice_of(row, Scene(), seen)
+    assert told is not None
+    assert [step.argv for step in told.finding.steps] == ([argv] if argv else [])
+
+
+def test_a_cause_whose_places_have_no_value_gives_way_to_the_next() -> None:
+    row = ROWS["unsupported-arch"]
+    seen = Seen(id=row.id, log="log", line=1, text="is not a recognized processor for this target")
+    told = advice_of(row, Scene(), seen)
+    assert told is not None
+    assert "the card's target" in told.finding.says
