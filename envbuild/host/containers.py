@@ -65,7 +65,7 @@ def docker(look: Look, cli: str, specs: tuple[CdiSpec, ...]) -> EngineFacts:
         says="" if answers else _why(info) or says(done),
         context=_word(context),
         endpoint=endpoint(look.environ.get("DOCKER_HOST", ""), _word(context)),
-        daemon=daemon(look, info) if answers else None,
+        daemon=daemon(look, info),
         system=_word(info.get("OperatingSystem")),
         runtimes=tuple(sorted(_keys(info.get("Runtimes")))),
         default_runtime=_word(info.get("DefaultRuntime")),
@@ -92,12 +92,13 @@ def endpoint(docker_host: str, context: str | None) -> str | None:
 
 def daemon(look: Look, info: Mapping[str, Any]) -> str | None:
     """Path of the server's program, where its process can be seen from here."""
-    root = str(info.get("DockerRootDir", ""))
+    root = _word(info.get("DockerRootDir"))
     for file in _PIDS:
         pid = (look.text(file) or "").strip()
         line = look.data(f"/proc/{pid}/cmdline", 4096) if re.fullmatch(r"\d{1,9}", pid) else None
         program = clean((line or b"").partition(b"\0")[0].decode("utf-8", "replace"))
-        if program and (file.startswith("/var/snap") == root.startswith("/var/snap")):
+        is_snap = file.startswith("/var/snap")
+        if program and (root is None or root.startswith("/var/snap") == is_snap):
             return program[:200]
     return None
 

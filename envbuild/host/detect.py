@@ -41,6 +41,32 @@ _ENV = re.compile(
 )
 # NVIDIA_API_KEY and its like change nothing about CUDA and belong to the user alone.
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CRED|AUTH|PROXY|URL")
+# What each probe reads; facts without a source of their own are from there.
+_SOURCES = {
+    "jetson": "/etc/nv_tegra_release, /proc/device-tree",
+    "cdi": "/etc/cdi, /var/run/cdi",
+    "windows": "reg.exe, wsl.exe, nvidia-smi.exe",
+    "wsl": "/proc/version, /dev/dxg",
+    "gpu": "NVML, nvidia-smi, /sys/bus/pci",
+    "engines": "docker info, podman --version, apptainer --version",
+    "container toolkit": "nvidia-ctk --version",
+    "compilers": "PATH",
+    "toolkits": "version.json, nvcc --version, conda-meta",
+    "os": "/etc/os-release, libc.so.6",
+    "container": "environment, /proc/1/cgroup",
+    "kernel": "/proc/modules, /sys/module, modinfo, efivars, /sys/fs/selinux, dmesg",
+    "devices": "/dev",
+    "nvswitches": "/sys/bus/pci",
+    "libraries": "LD_LIBRARY_PATH, /etc/ld.so.cache",
+    "packages": "dpkg, rpm or pacman",
+    "pins": "/etc/apt/preferences.d, versionlock of dnf",
+    "apt": "/etc/apt/sources.list.d",
+    "services": "systemctl show",
+    "sockets": "/run",
+    "configs": "the files that they name",
+    "limits": "/proc/meminfo, /proc/self/limits, /sys/fs/cgroup",
+    "user": "/proc/self/status, /etc/group",
+}
 _BUDGETS = 3  # a probe keeps its time by itself; what is stuck in the kernel is left behind
 
 
@@ -179,7 +205,7 @@ class _Probes:
             if not found:
                 return (Probe(name=name, ok=False, says=failed[0]),)
             late = tuple(Probe(name=name, ok=False, says=says) for says in dict.fromkeys(look.late))
-            return found[0][1] or late or (Probe(name=name, ok=True),)
+            return found[0][1] or late or (Probe(name=name, ok=True, says=_SOURCES[name]),)
 
         self._facts.append(facts)
         return answer

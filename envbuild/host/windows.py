@@ -40,7 +40,7 @@ def probe(look: Look) -> Windows | None:
     search = ("query", _DRIVER, "/s", "/f", "RmProfilingAdminOnly", "/v", "/e")
     counters = parse_registry(look.run(reg, *search).out) if reg else {}
     versions = parse_versions(look.run(wsl_exe, "--version")) if wsl_exe else (None, None)
-    return Windows(
+    found = Windows(
         name=name(release),
         build=build(release),
         driver=_driver(look),
@@ -50,6 +50,8 @@ def probe(look: Look) -> Windows | None:
         debugger_interface=flag(debugger.get("EnableInterface")),
         counters_for_all=_not(flag(counters.get("RmProfilingAdminOnly"))),
     )
+    # Where WSL may not start Windows programs none of them answers.
+    return None if found == Windows() else found
 
 
 def parse_registry(text: str) -> dict[str, str]:
