@@ -70,4 +70,5 @@ CONDITIONS: dict[str, Condition] = {
     "rpm": _rpm,
     "no-forward-compat": _forward,
     "old-card": _old_card,
+    "mig": lambda scene: any(gpu.mig is not None and gpu.mig.enabled for gpu in scene.host.gpus),
 }

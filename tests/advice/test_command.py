@@ -31,12 +31,12 @@ def test_a_healthy_machine_is_0_and_said_to_be(host: str, capfd: Cap) -> None:
 
 def test_an_error_is_4_with_steps_checks_and_source(host: str, tmp_path: Path, capfd: Cap) -> None:
     log = tmp_path / "log"
-    log.write_text("\x1b[31mCUDA error 804\x1b[0m\x1b]0;x\x07\n")
+    log.write_text("\x1b[31mNinja is required to load C++ extensions\x1b[0m\x1b]0;x\x07\n")
     assert run(["doctor", "--host", host, "--log", str(log)]) == 4
     out = capfd.readouterr().out
     assert "error" in out
     assert "check:" in out
-    assert "errors/cuda-804" in out
+    assert "errors/ninja-missing" in out
     assert "\x1b" not in out
 
 

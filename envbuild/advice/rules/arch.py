@@ -202,17 +202,18 @@ def ptx_too_new(scene: Scene) -> Iterator[Advice]:
 def unknown_target(scene: Scene) -> Iterator[Advice]:
     """A compiler is asked for a target that it does not have."""
     seen = scene.saw("unsupported-arch")
-    found = re.fullmatch(
-        r"(?:sm_|compute_)?(\d{2,3})([af]?)", (seen and seen.words.get("target")) or ""
-    )
+    said = (seen and seen.words.get("target")) or ""
+    found = re.fullmatch(r"(?:sm_|compute_)?(\d{1,2})(\.?)(\d)([af]?)(?:\+PTX)?", said)
     if seen is None or found is None:
         return
-    number, suffix = found.groups()
+    number, suffix = found[1] + found[3], found[4]
     rows = load()
     card = next((c for c in rows.capabilities if number in (c.target, *c.aliases)), None)
     having = [t.cuda for t in rows.toolkits if number + suffix in t.targets]
     having.sort(key=numbers)
-    triton = scene.saw("triton") is not None
+    # torch's own list of architectures is written with a dot.
+    listed = found[2] == "."
+    triton = scene.saw("triton") is not None and not listed
     target = f"sm_{number}{suffix}"
     if not having or card is None:
         yield advice(
@@ -224,8 +225,8 @@ def unknown_target(scene: Scene) -> Iterator[Advice]:
         )  # fmt: skip
         return
     span = having[0] if len(having) == 1 else f"{having[0]} to {having[-1]}"
-    wanted = Wanted(scene=scene, cc=card.cc, framework=triton)
-    steps = list(torch_steps(wanted)) if triton else [_toolkit_step(scene, card.cc, having[-1])]
+    wanted = Wanted(scene=scene, cc=card.cc, framework=triton or listed)
+    steps = list(torch_steps(wanted)) or [_toolkit_step(scene, card.cc, having[-1])]
     if triton:
         steps.append(
             Step(
@@ -235,7 +236,7 @@ def unknown_target(scene: Scene) -> Iterator[Advice]:
                 check=f"/usr/local/cuda/bin/ptxas --help lists {target}",
             )
         )
-    else:
+    elif not listed:
         steps.append(
             Step(
                 why="one list for all toolkits holds what some of them do not have",
@@ -243,11 +244,11 @@ def unknown_target(scene: Scene) -> Iterator[Advice]:
                 check="the compiler takes each of them",
             )
         )
-    whose = "Triton's own ptxas does" if triton else "this toolkit does"
+    whose = "Triton's own ptxas" if triton else "this torch" if listed else "this toolkit"
     yield advice(
         "unknown-target",
         "error",
-        f"{whose} not know {target} ({card.arch}, cc {card.cc}); it is in CUDA {span}",
+        f"{whose} does not know {target} ({card.arch}, cc {card.cc}); it is in CUDA {span}",
         why=f"Each toolkit has a first and a last target. {where(seen)}",
         steps=tuple(steps),
         source=cite(card, card.cc),

@@ -74,13 +74,17 @@ def _other_toolkit(scene: Scene) -> tuple[Step, ...]:
 
 
 def _in_container(scene: Scene) -> Iterator[Step]:
-    plan = Wanted(scene=scene).plan()
+    """An image in which toolkit, compiler, C library and the framework in hand fit."""
+    release = stack.torch_release(scene)
+    wishes = ("--torch", release, "--feature", "extension") if release else ()
+    changes = {"features": ("extension",)} if release else {}
+    plan = Wanted(scene=scene).plan(*((f"torch=={release}",) if release else ()), **changes)
     if plan is None:
         return
     base = plan.image.os or plan.image.ref or "a system with an older C library"
     yield Step(
         why=f"in a container, on {base} with CUDA {plan.cuda}, all of them fit",
-        argv=("envbuild", "up"),
+        argv=("envbuild", "up", *wishes),
         check="the build ends in that container",
     )
 
@@ -206,11 +210,13 @@ def nvcc_not_found(scene: Scene) -> Iterator[Advice]:
     else:
         plan = Wanted(scene=scene).plan(where="host")
         cuda = f"CUDA {plan.cuda}" if plan is not None and plan.cuda else "the toolkit"
+        if own := stack.runtime_cuda(scene):
+            cuda = f"CUDA {own}, with which the framework was built,"
         kind = "wsl2" if scene.wsl2 else "auto"
         steps = (
             Step(
-                why=f"{cuda} fits this card, driver and system; not the package "
-                "nvidia-cuda-toolkit of the system's archive, which is older and brings a driver",
+                why=f"{cuda} is what fits here; not the package nvidia-cuda-toolkit of the "
+                "system's archive, which is older and brings a driver",
                 argv=("envbuild", "setup", kind),
                 check="nvcc --version",
             ),
