@@ -59,5 +59,6 @@ SECTIONS: tuple[Make, ...] = (
     default_runtime,
     engine.container_gpu,
     toolkit.torch,
+    toolkit.certified,
     toolkit.smoke,
 )

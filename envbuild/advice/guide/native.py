@@ -227,6 +227,7 @@ SECTIONS: tuple[Make, ...] = (
     toolkit.toolkit,
     toolkit.compiler,
     toolkit.torch,
+    toolkit.certified,
     toolkit.smoke,
     toolkit.timeline,
     toolkit.counters,

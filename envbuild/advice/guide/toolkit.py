@@ -160,10 +160,10 @@ def smoke(case: Case) -> Section | None:
         )
     plan = native(case)
     nvcc = _nvcc(plan) if plan is not None else None
-    if case.plan.where == "host" and plan is not None and nvcc is not None:
-        return _smoke(case, _compiled(case, plan, nvcc), proof.PROGRAM)
-    # torch, where it is planned, has proved the card by then.
-    return certified(case) if case.plan.torch is None else None
+    if plan is None or nvcc is None:
+        return None
+    section = _smoke(case, _compiled(case, plan, nvcc), proof.PROGRAM)
+    return replace(section, optional=case.plan.where != "host")
 
 
 def desktop_smoke(case: Case) -> Section | None:
@@ -206,11 +206,13 @@ def _program() -> GuideFile:
     return GuideFile(path=f"{proof.FOLDER}/smoke.cu", text=text)
 
 
-def certified(case: Case) -> Section:
-    """From the plan to a kernel that ran, by envbuild itself."""
+def certified(case: Case) -> Section | None:
+    """From the plan to a kernel that ran, by envbuild: for an image that must be built first."""
+    if _in_image(case) or case.plan.where == "host" or case.plan.torch is not None:
+        return None
     argv = ("envbuild", "up", *(("--cc", ",".join(case.plan.cc)) if case.plan.cc else ()))
     return Section(
-        id="smoke",
+        id="certified",
         title="The planned image is built, and a kernel of it ran right",
         why="the suite 'smoke' checks every CUDA call, with controls that must fail",
         steps=(
@@ -249,26 +251,18 @@ def timeline(case: Case) -> Section | None:
         title="Nsight Systems writes a timeline",
         why="it comes with the toolkit of the machine; once is enough to know that it works",
         steps=(*_own_program(case), proof.timeline(path)),
-        files=_own_file(case),
         test=f'test -s "$HOME/{proof.FOLDER}/timeline.nsys-rep"',
-        fails="no report: the program itself did not run, see the section above",
+        fails="no program: the section above writes it. No report: the program itself did not run",
         optional=True,
         source="tools/nsys sourced",
     )
 
 
 def _own_program(case: Case) -> tuple[Step, ...]:
-    """The program by the machine's own toolkit, where the plan is for a container."""
+    """The program by the machine's own toolkit, where the section before made it in an image."""
     plan = native(case)
     nvcc = _nvcc(plan) if plan is not None else None
-    if plan is None or nvcc is None or case.plan.where == "host":
-        return ()
-    return (_compiled(case, plan, nvcc),)
-
-
-def _own_file(case: Case) -> tuple[GuideFile, ...]:
-    """The program's text, where no section before this one has written it."""
-    return () if _in_image(case) or case.plan.where == "host" else (_program(),)
+    return (_compiled(case, plan, nvcc),) if plan and nvcc and _in_image(case) else ()
 
 
 def _in_image(case: Case) -> bool:
@@ -291,10 +285,10 @@ def counters(case: Case) -> Section | None:
         id="ncu",
         title="Nsight Compute reads the kernel's counters",
         why=f"{where}; sudo looks in its own folders alone, so that the program has its full path",
-        steps=(*_own_program(case), proof.counters(path)),
-        files=_own_file(case),
+        steps=(proof.counters(path),),
         test=f'test -s "$HOME/{proof.FOLDER}/counters.ncu-rep"',
-        fails="ERR_NVGPUCTRPERM: the counters are not open"
+        fails="no program: the section above compiles it. ERR_NVGPUCTRPERM: the counters are not "
+        "open"
         + (" on the Windows side; sudo does not help" if case.kind == "wsl2" else " for this user"),
         optional=True,
         source="tools/ncu sourced",

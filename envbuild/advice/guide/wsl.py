@@ -106,6 +106,7 @@ SECTIONS: tuple[Make, ...] = (
     toolkit.toolkit,
     toolkit.compiler,
     toolkit.torch,
+    toolkit.certified,
     toolkit.smoke,
     toolkit.desktop_smoke,
     toolkit.timeline,
