@@ -12,6 +12,7 @@ from envbuild.values.host import CdiSpec, Probe
 FOLDERS = ("/etc/cdi", "/var/run/cdi")
 _SIZE = 1 << 20
 _MOST = 512
+_FILES = 64
 
 
 def probe(look: Look) -> Found[tuple[CdiSpec, ...]]:
@@ -23,9 +24,8 @@ def read(look: Look, folders: Iterable[str]) -> Found[tuple[CdiSpec, ...]]:
     """The specifications in these folders."""
     specs, failed = [], []
     for folder in folders:
-        for name in look.names(folder):
-            if not name.endswith((".json", ".yaml", ".yml")):
-                continue
+        names = [n for n in look.names(folder) if n.endswith((".json", ".yaml", ".yml"))]
+        for name in names[:_FILES]:
             path = f"{folder}/{name}"
             spec = parse(path, look.data(path, _SIZE + 1) or b"")
             if isinstance(spec, str):

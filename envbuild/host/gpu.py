@@ -3,7 +3,7 @@
 import re
 
 from envbuild.errors import InputError
-from envbuild.host import jetson, nvml, pci, smi
+from envbuild.host import jetson, nvml, pci, smi, windows
 from envbuild.host.look import Found, Look
 from envbuild.values.codec import replace
 from envbuild.values.host import Driver, Gpu, Jetson, Module, Probe
@@ -23,6 +23,8 @@ def probe(look: Look, board: Jetson | None) -> Found[tuple[tuple[Gpu, ...], Driv
     else:
         driver = answer.driver if answer else kernel
     cards = pci.cards(look)
+    if not cards and not (answer and answer.gpus):
+        cards = _of_windows(look.probing())
     held = {pci.normal(card.bus): card.driver for card in cards}
     own = jetson.gpu(look, board) if board else None
     if answer and answer.gpus:
@@ -65,6 +67,14 @@ def parse_nvrm(text: str) -> Driver | None:
         return None
     module: Module = "open" if match[1] else "proprietary"
     return Driver(version=match[2], module=module, source=_NVRM)
+
+
+def _of_windows(look: Look) -> tuple[pci.Card, ...]:
+    """Cards of the Windows around us: its NVIDIA devices that the matrices know as GPUs."""
+    from envbuild.matrix import names
+
+    found = (device for device in windows.cards(look) if names.die_of_pci(device))
+    return tuple(pci.Card("", device, None) for device in found)
 
 
 def _on_bus(card: pci.Card) -> Gpu:

@@ -7,8 +7,8 @@ from collections import deque
 from pathlib import Path
 
 # Kinds that ask another machine or another process; a local disk is not knocked at.
-_REMOTE = {"9p", "afs", "autofs", "beegfs", "ceph", "cifs", "davfs", "glusterfs", "gpfs", "lustre"}
-_REMOTE |= {"nfs", "nfs4", "ncpfs", "smb3", "smbfs", "virtiofs"}
+_REMOTE = {"9p", "afs", "autofs", "beegfs", "ceph", "cifs", "davfs", "fuse", "glusterfs", "gpfs"}
+_REMOTE |= {"lustre", "nfs", "nfs4", "ncpfs", "smb3", "smbfs", "virtiofs"}
 _HOPS = 40  # as many symbolic links as the kernel follows
 _SIZE = 1 << 20
 

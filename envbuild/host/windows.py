@@ -26,6 +26,7 @@ _SMI = (
 _RELEASE = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion"
 _DEBUGGER = r"HKLM\SOFTWARE\NVIDIA Corporation\GPUDebugger"
 _DRIVER = r"HKLM\SYSTEM\CurrentControlSet\Services\nvlddmkm"
+_BUS = r"HKLM\SYSTEM\CurrentControlSet\Enum\PCI"
 _ELEVEN = 22000  # the first build of Windows 11, whose registry still says Windows 10
 
 
@@ -52,6 +53,23 @@ def probe(look: Look) -> Windows | None:
     )
     # Where WSL may not start Windows programs none of them answers.
     return None if found == Windows() else found
+
+
+def cards(look: Look) -> tuple[str, ...]:
+    """``10de:2684`` of each NVIDIA device that Windows has met; a card may have been taken out."""
+    reg = next(iter(look.find("reg.exe", *_REG)), None)
+    done = look.run(reg, "query", _BUS, "/f", "VEN_10DE", "/k") if reg else None
+    return parse_bus(done.out) if done else ()
+
+
+def parse_bus(text: str) -> tuple[str, ...]:
+    r"""Vendor and device of keys that are named as Windows names PCI devices.
+
+    >>> parse_bus("HKEY_LOCAL_MACHINE\\SYSTEM\\Enum\\PCI\\VEN_10DE&DEV_1B06&SUBSYS_1&REV_A1")
+    ('10de:1b06',)
+    """
+    found = re.findall(r"\\PCI\\VEN_10DE&DEV_([0-9A-F]{4})&", text)
+    return tuple(dict.fromkeys(f"10de:{device.lower()}" for device in found))
 
 
 def parse_registry(text: str) -> dict[str, str]:

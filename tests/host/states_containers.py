@@ -303,6 +303,24 @@ CONTAINERS: dict[str, Machine] = {
             ),
         },
     ),
+    "windows-no-driver": Machine(
+        "Windows Python before the driver: names of PCI devices as Microsoft's `Identifiers for PCI devices` has them; the card's sound function is no GPU; pci.ids 10de:1b06, 10de:10ef",
+        {},
+        {
+            "nvml": (0, '{"driver":null,"gpus":[],"says":"NVML Shared Library Not Found"}'),
+            **windows("Windows 10 Pro", 19045, 6456),
+            r"C:/Windows/System32/reg.exe query HKLM\SYSTEM\CurrentControlSet\Enum\PCI /f VEN_10DE /k": (
+                0,
+                (
+                    "\r\nHKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Enum\\PCI\\VEN_10DE&DEV_10EF&SUBSYS_85E41043&REV_A1\r\n"
+                    "HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Enum\\PCI\\VEN_10DE&DEV_1B06&SUBSYS_85E41043&REV_A1\r\n"
+                    "\r\nEnd of search: 2 match(es) found.\r\n"
+                ),
+            ),
+        },
+        {"PATH": r"C:\Windows\System32"},
+        system="Windows",
+    ),
     "windows-no-wsl": Machine(
         "Windows Python before any distribution: registry of Windows 11 24H2 as reg query prints it; wsl.exe of Windows without WSL fails (microsoft docs); counters open: the control panel's value",
         {},

@@ -1,6 +1,9 @@
 """The questions to NVML, against a made library that refuses some of them."""
 
+import ctypes
 from types import SimpleNamespace
+
+import pynvml
 
 from envbuild.host.nvml import Answer, parse, read
 from envbuild.values.codec import dump_line
@@ -80,3 +83,48 @@ def test_a_lost_gpu_is_said_and_the_others_stay() -> None:
 
 def test_library_that_does_not_start() -> None:
     assert read(library(nvmlInit=None)) == Answer(says="Not Supported")
+
+
+def test_modes_and_a_vgpu_s_licence() -> None:
+    """Made: shapes of nvidia-ml-py 13.615; its structs are ctypes arrays with a count beside."""
+    features = SimpleNamespace(
+        isGridLicenseSupported=1,
+        licensableFeaturesCount=1,
+        gridLicensableFeatures=[SimpleNamespace(featureState=0), SimpleNamespace(featureState=1)],
+    )
+    questions: dict[str, object] = {
+        "nvmlDeviceGetComputeMode": lambda _: 3,
+        "nvmlDeviceGetDriverModel": lambda _: [2, 0],
+        "nvmlDeviceGetVirtualizationMode": lambda _: 2,
+        "nvmlDeviceGetGridLicensableFeatures": lambda _: features,
+        "nvmlDeviceGetPersistenceMode": lambda _: 0,
+    }
+    (gpu,) = read(library(**questions)).gpus
+    assert (gpu.compute_mode, gpu.driver_model, gpu.virtual) == (
+        "exclusive-process",
+        "mcdm",
+        "vgpu",
+    )
+    assert (gpu.licence, gpu.persistence, gpu.fabric) == ("unlicensed", False, None)
+
+
+def test_the_fabric_s_state() -> None:
+    """The library fills a structure of ours; a driver that does not know it refuses."""
+
+    class Info(ctypes.Structure):
+        _fields_ = (("state", ctypes.c_int),)
+
+    def fill(_: object, pointer: object) -> int:
+        pointer._obj.state = 2  # type: ignore[attr-defined]
+        return 0
+
+    (gpu,) = read(library(c_nvmlGpuFabricInfo_t=Info, nvmlDeviceGetGpuFabricInfo=fill)).gpus
+    assert gpu.fabric == "in-progress"
+    (gpu,) = read(library(c_nvmlGpuFabricInfo_t=Info, nvmlDeviceGetGpuFabricInfo=None)).gpus
+    assert gpu.fabric is None
+
+
+def test_the_real_module_has_every_question() -> None:
+    for name in ("ComputeMode", "DriverModel", "VirtualizationMode", "GridLicensableFeatures"):
+        assert hasattr(pynvml, f"nvmlDeviceGet{name}")
+    assert any(name == "state" for name, _ in pynvml.c_nvmlGpuFabricInfo_t._fields_)

@@ -40,7 +40,7 @@ from envbuild.values.host import CdiSpec, Gpu, Mig
 
 MODULES = (
     *("cdi", "configs", "containers", "gpu", "jetson", "kernel", "limits", "look", "mounts"),
-    *("nvml", "os", "packages", "pci", "smi", "toolchain", "wsl"),
+    *("nvml", "os", "packages", "pci", "smi", "toolchain", "windows", "wsl"),
 )
 
 
@@ -263,6 +263,7 @@ TEXT_PARSERS: tuple[Callable[[str], object], ...] = (
     lambda text: packages.parse_pacman(tuple(text.split())),
     services.parse_units,
     windows.parse_registry,
+    windows.parse_bus,
     lambda text: windows.name(windows.parse_registry(text)),
     lambda text: windows.build(windows.parse_registry(text)),
     lambda text: windows.parse_versions(said(text)),

@@ -210,6 +210,14 @@ def test_wsl_without_a_windows_driver_and_with_the_wrong_model() -> None:
     assert server.windows.driver == "555.85"
 
 
+def test_windows_without_a_driver_knows_its_card() -> None:
+    host = stored("windows-no-driver")
+    assert [(g.name, g.cc, g.source) for g in host.gpus] == [
+        ("NVIDIA GeForce GTX 1080 Ti", "6.1", "pci")
+    ]
+    assert "no NVIDIA driver is loaded" in [p.says for p in host.probes]
+
+
 def test_windows_without_wsl() -> None:
     windows = stored("windows-no-wsl").windows
     assert windows
