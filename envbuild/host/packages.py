@@ -11,7 +11,7 @@ _OURS = re.compile(
     r"(lib)?nvidia[\w.+-]*|[\w.+-]*-nvidia(-[\w.+-]+)?|(lib)?cuda[\w.+-]*|libcu(dnn|blas|fft)[\w.+-]*"
     r"|libnccl\d*|libnvml[\w.+-]*|nsight-[\w.+-]+|datacenter-gpu-manager[\w.+-]*|mokutil|dkms"
     r"|docker[\w.+-]*|containerd(\.io)?|podman|buildah|crun|runc|apptainer|singularity[\w.+-]*"
-    r"|linux-modules-nvidia-[\w.+-]+|nvlsm|xserver-xorg-video-(nvidia|nouveau)[\w.+-]*"
+    r"|linux-(headers|modules-nvidia)-[\w.+-]+|kernel-devel[\w.+-]*|nvlsm|xserver-xorg-video-(nvidia|nouveau)[\w.+-]*"
 )
 _STATUS = "/var/lib/dpkg/status"
 _SIZE = 64 << 20
@@ -50,20 +50,27 @@ def probe(look: Look) -> Found[Packages]:
 def parse_dpkg(data: bytes) -> Packages:
     """The paragraphs of dpkg's status file; of several architectures the first of a name counts."""
     versions: dict[str, str] = {}
-    held, broken = set(), set()
+    held: set[str] = set()
+    broken: set[str] = set()
     for paragraph in data.split(b"\n\n"):
-        name = paragraph[9 : paragraph.find(b"\n")].decode("ascii", "replace")
-        if not paragraph.lstrip().startswith(b"Package: ") or not ours(name.strip()):
+        head = re.match(rb"\s{0,9}Package: ([\w.+-]{1,100})\n", paragraph)
+        if head is None or not ours(name := head[1].decode("ascii", "replace")):
             continue
-        name = name.strip()
         fields = dict(re.findall(rb"^(Status|Version): (.{1,200})$", paragraph, re.MULTILINE))
-        want, _, state = fields.get(b"Status", b"  ").decode("ascii", "replace").partition(" ")
-        state = state.rpartition(" ")[2]
-        if state in _GONE or not state:
+        # "install ok installed": what is wanted, whether dpkg fell over it, what it is.
+        want, _, state = (
+            *fields.get(b"Status", b"").decode("ascii", "replace").split(),
+            "",
+            "",
+            "",
+        )[:3]
+        if not state or state in _GONE:
             continue
         versions.setdefault(name, clean(fields.get(b"Version", b"").decode("utf-8", "replace")))
-        held |= {name} if want == "hold" else set()
-        broken |= set() if state in _WHOLE else {name}
+        if want == "hold":
+            held.add(name)
+        if state not in _WHOLE:
+            broken.add(name)
     kept = tuple(sorted(versions.items())[:_MOST])
     return Packages(Pairs(kept), tuple(sorted(held)), tuple(sorted(broken)))
 
