@@ -68,7 +68,7 @@ def compile_matrices(folder: Path, overlay: Path | None = None) -> Compiled:
         digest="",
         **{name: tuple(table) for name, table in tables.items()},  # type: ignore[arg-type]
     )
-    every = dump_line(whole) + dump_line(names) + dump_line(reference)
+    every = b"".join(map(dump_line, (whole, names, reference, errors)))
     digest = hashlib.sha256(every).hexdigest()
     return Compiled(replace(whole, digest=f"sha256:{digest}"), names, reference, errors)
 

@@ -66,4 +66,4 @@ REFERENCE = (
 """The tables that only questions and guides need."""
 
 ERRORS = ("errors",)
-"""The table that only the doctor needs; no plan depends on it, so no plan's digest covers it."""
+"""The table that only the doctor needs."""

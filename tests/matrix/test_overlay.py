@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -12,15 +12,17 @@ import pytest
 
 from envbuild.errors import InputError
 from envbuild.matrix import load as loading
-from envbuild.matrix.load import OVERLAY, load, load_names, load_reference
-from envbuild.matrix.tables import NAMES, REFERENCE, TABLES
+from envbuild.matrix.load import OVERLAY, load, load_errors, load_names, load_reference
+from envbuild.matrix.tables import ERRORS, NAMES, REFERENCE, TABLES
 
 MINE = "of my own machine"
 
 
 def rows_of(table: str) -> tuple[Any, ...]:
-    part = load_names if table in NAMES else load_reference if table in REFERENCE else load
-    rows: tuple[Any, ...] = getattr(part(), table)
+    parts: dict[str, Callable[[], object]] = dict.fromkeys(NAMES, load_names)
+    parts |= dict.fromkeys(REFERENCE, load_reference)
+    parts |= dict.fromkeys(ERRORS, load_errors)
+    rows: tuple[Any, ...] = getattr(parts.get(table, load)(), table)
     return rows
 
 

@@ -102,7 +102,7 @@ def test_every_row_loads_with_source_and_status() -> None:
 
 def test_every_source_is_used() -> None:
     matrices = compile_matrices(folder("matrices"))
-    parts = (matrices.matrices, matrices.names, matrices.reference)
+    parts = (matrices.matrices, matrices.names, matrices.reference, matrices.errors)
     tables = (getattr(part, name, ()) for part in parts for name in TABLES)
     used = {s for rows in tables for row in rows if isinstance(row, Row) for s in row.source}
     assert used == {source.id for source in matrices.reference.sources}

@@ -5,12 +5,17 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from envbuild.matrix.load import load, load_names, load_reference
+from envbuild.matrix.load import load, load_errors, load_names, load_reference
 from envbuild.matrix.model import Die, Product, Row, Source
 from envbuild.matrix.tables import TABLES
 
 # What was read in packages that anybody can fetch has their names and versions for an address.
 PACKAGES = {
+    "apt-texts",
+    "cuda-driver-types",
+    "cuda-errors",
+    "ld-texts",
+    "nvcc-texts",
     "cuda-toolkit-wheels",
     "cudnn-wheels",
     "debian-archive",
@@ -73,7 +78,7 @@ def faults(rows: Iterable[Row], sources: Iterable[Source]) -> list[str]:
 
 
 def every_row() -> list[Row]:
-    parts = (load(), load_names(), load_reference())
+    parts = (load(), load_names(), load_reference(), load_errors())
     tables = (getattr(part, name, ()) for part in parts for name in TABLES)
     return [row for rows in tables for row in rows if isinstance(row, Row)]
 
