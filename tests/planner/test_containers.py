@@ -60,7 +60,7 @@ def commands(finding: Finding) -> str:
 @pytest.mark.parametrize(
     ("here", "access", "says", "first", "last"),
     [
-        (machine(docker(), toolkit=None), "gpus", "toolkit is not installed", "curl .*gpgkey", "systemctl restart docker"),
+        (machine(docker(), toolkit=None), "gpus", "toolkit is not installed", "install -y .*curl gpg", "systemctl restart docker"),
         (machine(docker()), "gpus", "was not told of it", "nvidia-ctk runtime configure --runtime=docker", "systemctl restart docker"),
         (machine(podman()), "cdi", "finds no CDI specification", "nvidia-ctk cdi generate", "cdi generate"),
         (machine(podman(), toolkit=None, os="fedora43"), "cdi", "toolkit is not installed", "curl .*yum.repos.d", "cdi generate"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from envbuild.matrix.load import load, load_names, load_reference
 from envbuild.matrix.model import Capability, TorchBuild
-from envbuild.matrix.tables import NAMES, REFERENCE, TABLES
+from envbuild.matrix.tables import ERRORS, NAMES, REFERENCE, TABLES
 from envbuild.planner import rules
 from envbuild.planner.choose import feasible
 from envbuild.planner.explain import Hard, kind_of
@@ -107,6 +107,8 @@ def citations() -> frozenset[str]:
     """What a finding may give as its source: each row of the matrices, by table, key and status."""
     found = set()
     for name, one in TABLES.items():
+        if name in ERRORS:  # no plan speaks of a log
+            continue
         where = load_names() if name in NAMES else load_reference() if name in REFERENCE else load()
         for row in getattr(where, name):
             parts = "-".join(str(getattr(row, key)) for key in one.key)
