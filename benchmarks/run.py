@@ -74,6 +74,12 @@ def start_up(rounds: int, env: dict[str, str], cwd: Path) -> list[Row]:
             1.5,
         )
     ]
+    host = ROOT / "tests" / "hosts" / "h200.json"
+    doctor = (*ENVBUILD, "doctor", "--host", str(host))
+    typer = (sys.executable, "-c", "import typer")
+    rows.append(
+        ratio("doctor, cold / import typer", *in_turn(doctor, typer, rounds, env, cwd), 2.0)
+    )
     hpccm = Path(sys.executable).with_name("hpccm")
     if not hpccm.exists():
         return [
@@ -82,6 +88,24 @@ def start_up(rounds: int, env: dict[str, str], cwd: Path) -> list[Row]:
         ]
     help_ = in_turn((*ENVBUILD, "--help"), (str(hpccm), "--help"), rounds, env, cwd)
     return [*rows, ratio("--help / hpccm --help", *help_)]
+
+
+def log() -> list[Row]:
+    """A build log of 100 MB, read for known texts from a file as `doctor` does."""
+    from envbuild.advice.signatures import Signatures
+    from envbuild.matrix.load import load_errors
+
+    line = b"#12 %d nvcc -gencode arch=compute_86,code=sm_86 -c a%d.cu: warning: error cuda\n"
+    with tempfile.TemporaryFile() as file:
+        number = 0
+        while file.tell() < 100_000_000:
+            file.write(b"".join(line % (i, i) for i in range(number, number + 10_000)))
+            number += 10_000
+        file.seek(0)
+        start = time.perf_counter()
+        Signatures(load_errors().errors).scan(file, "log")
+        took = time.perf_counter() - start
+    return [Row("a build log of 100 MB", f"{took:.1f} s", "<= 10 s", took <= 10)]
 
 
 def warm() -> list[Row]:
@@ -228,6 +252,7 @@ def main() -> int:
         jobs: list[Callable[[], list[Row]]] = [
             lambda: start_up(wanted.rounds, env, Path(cache)),
             warm,
+            log,
             lambda: fleets(env, Path(cache)),
         ]
         if wanted.sweep:

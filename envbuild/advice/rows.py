@@ -6,6 +6,7 @@ import shlex
 from envbuild.advice.rules import Advice
 from envbuild.advice.scene import Scene
 from envbuild.advice.when import holds
+from envbuild.errors import InputError
 from envbuild.matrix.model.errors import Cause, ErrorText, Fix
 from envbuild.values.diagnosis import Seen
 from envbuild.values.finding import Finding, Step
@@ -60,7 +61,7 @@ def _facts(scene: Scene) -> dict[str, str]:
 def _step(fix: Fix, words: dict[str, str]) -> Step | None:
     """The step with its places filled; None where a place has no safe value."""
     argv = []
-    for word in shlex.split(fix.run):
+    for word in _split(fix.run):
         filled = _filled(word, {n: t for n, t in words.items() if _SAFE.fullmatch(t)})
         if filled is None:
             return None
@@ -70,6 +71,19 @@ def _step(fix: Fix, words: dict[str, str]) -> Step | None:
     if text is None or why is None or check is None:
         return None
     return Step(why=why, argv=tuple(argv), text=text, check=check)
+
+
+def _split(run: str) -> list[str]:
+    """The words of a command.
+
+    Raises:
+        InputError: a row of an overlay has a quote that does not end.
+    """
+    try:
+        return shlex.split(run)
+    except ValueError as e:
+        what = f"a row of errors.yaml has a command that no shell reads: {run}: {e}"
+        raise InputError(what, fix="close its quotes") from e
 
 
 def _filled(text: str, words: dict[str, str]) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from envbuild.errors import InputError
 from envbuild.values.codec import Pairs, replace
 from envbuild.values.diagnosis import Seen
 
@@ -68,7 +69,11 @@ class Text(NamedTuple):
 
 
 class Signatures:
-    """The texts of some rows; searching several logs shares what was prepared."""
+    """The texts of some rows; searching several logs shares what was prepared.
+
+    Raises:
+        InputError: a text of an overlay has no word to search for.
+    """
 
     def __init__(self, rows: "Iterable[ErrorText]") -> None:
         rows = tuple(rows)
@@ -77,6 +82,10 @@ class Signatures:
         texts = [(row.id, text) for row in rows for text in row.texts]
         texts += [("", call) for call in _CALLS if self.codes]
         self._texts = [Text(id, _words(text), text) for id, text in texts]
+        for one in self._texts:
+            if not one.words:
+                what = f"errors/{one.id}: the text {one.text!r} has no whole word"
+                raise InputError(what, fix="a text needs a word beside its places")
 
     def scan(self, stream: Stream, name: str) -> tuple[Seen, ...]:
         """The texts that stand in a log, in the order of their rows.

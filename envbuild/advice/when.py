@@ -3,17 +3,25 @@
 from collections.abc import Callable
 
 from envbuild.advice.scene import Scene
+from envbuild.errors import InputError
 from envbuild.matrix.load import load
 
 Condition = Callable[[Scene], bool]
 
 
 def holds(name: str, scene: Scene) -> bool:
-    """Whether a condition holds; ``not-`` in front turns it round, ``saw-X`` asks for text X."""
+    """Whether a condition holds; ``not-`` in front turns it round, ``saw-X`` asks for text X.
+
+    Raises:
+        InputError: a row of an overlay names a condition that does not exist.
+    """
     if name.startswith("not-"):
         return not holds(name.removeprefix("not-"), scene)
     if name.startswith("saw-"):
         return scene.saw(name.removeprefix("saw-")) is not None
+    if name not in CONDITIONS:
+        what = f"a row of errors.yaml asks for the condition {name!r}, which does not exist"
+        raise InputError(what, fix=f"one of {', '.join(CONDITIONS)}, or saw-TEXT")
     return CONDITIONS[name](scene)
 
 

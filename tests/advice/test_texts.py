@@ -12,6 +12,7 @@ from envbuild.advice import when
 from envbuild.advice.rows import advice_of
 from envbuild.advice.scene import Scene
 from envbuild.advice.signatures import Signatures
+from envbuild.errors import InputError
 from envbuild.matrix.load import load_errors
 from envbuild.matrix.model.errors import Cause, ErrorText, Fix
 from envbuild.values.codec import Pairs
@@ -142,3 +143,21 @@ def test_a_cause_whose_places_have_no_value_gives_way_to_the_next() -> None:
     told = advice_of(row, Scene(), seen)
     assert told is not None
     assert "the card's target" in told.finding.says
+
+
+def made(text: str, *whens: str, run: str = "") -> ErrorText:
+    """A row as an overlay may have it."""
+    cause = Cause(when=whens, says="x", steps=(Fix(why="y", run=run, check="z"),))
+    return ErrorText(
+        id="x", family="apt", texts=(text,), causes=(cause,), source=("a",), status="sourced"
+    )
+
+
+def test_rows_of_an_overlay_that_cannot_be_used_are_named() -> None:
+    seen = Seen(id="x", log="log", line=1, text="")
+    with pytest.raises(InputError, match="no whole word"):
+        Signatures([made("{a}")])
+    with pytest.raises(InputError, match="no-such-condition"):
+        advice_of(made("a text", "no-such-condition"), Scene(), seen)
+    with pytest.raises(InputError, match="no shell reads"):
+        advice_of(made("a text", run="echo 'x"), Scene(), seen)

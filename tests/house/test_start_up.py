@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("docker", "jinja2", "packaging", "pynvml", "requests", "rich", "yaml")
+HOST = str(ROOT / "tests" / "hosts" / "h200.json")
 UNIX = ("fcntl", "grp", "pwd", "resource", "termios")
 
 RUN = """
@@ -36,7 +37,9 @@ def run(argv: list[str], *blocked: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["plan", "--help"], ["plan", "--cc", "6.1"]])
+@pytest.mark.parametrize(
+    "argv", [["--help"], ["plan", "--help"], ["plan", "--cc", "6.1"], ["doctor", "--host", HOST]]
+)
 def test_start_up_imports_nothing_heavy(argv: list[str]) -> None:
     done = run(argv)
     assert done.returncode == 0, done.stderr
@@ -53,6 +56,7 @@ def test_the_probe_of_this_test_sees_a_heavy_import(tmp_path: Path) -> None:
     [
         ["plan", "--cc", "12.0", "--platform", "wsl2"],
         ["detect"],
+        ["doctor", "--host", HOST],
         ["init", "--cc", "12.0", "-o", "FOLDER/envbuild.yaml"],
         ["matrix", "show", "--cc", "12.0"],
     ],
