@@ -63,8 +63,9 @@ def test_each_family_has_its_own_packages(
     assert repository is None or any(repository in line for line in text)
     # A key that was not checked is trusted by nobody.
     if "apt-get" in install:
-        fetch = container.install(ROWS, Containers(os=os))[0]
-        assert re.search(r"show-keys .*C95B321B61E88C1809C4F759DDCAE044F796ECB0", fetch.check)
+        checks = [step.check for step in container.install(ROWS, Containers(os=os))]
+        key = r"show-keys .*C95B321B61E88C1809C4F759DDCAE044F796ECB0"
+        assert any(re.search(key, check) for check in checks)
 
 
 @pytest.mark.parametrize(

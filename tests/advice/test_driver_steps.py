@@ -106,8 +106,12 @@ def test_where_the_name_holds_the_branch_nothing_else_does(os: str, branch: int,
 
 def test_a_key_is_checked_before_anything_trusts_it() -> None:
     found = steps("ubuntu24.04", 580, "proprietary")
-    assert "EB693B3035CD5710E231E123A4B469963BF863CC and no other key" in found[0].check
-    assert "signed-by=" in words(found)
+    fetched = next(i for i, step in enumerate(found) if step.argv[0] == "curl")
+    key = "EB693B3035CD5710E231E123A4B469963BF863CC"
+    assert f"{key} and no other key" in found[fetched].check
+    assert key in " ".join(found[fetched + 1].argv)
+    assert "signed-by=" in words(found[fetched + 2 :])
+    assert "signed-by=" not in words(found[: fetched + 2])
 
 
 def test_a_repository_has_a_folder_for_each_architecture() -> None:
