@@ -31,16 +31,8 @@ def known(name: str, ids: frozenset[str]) -> bool:
     return name in CONDITIONS or (name.startswith("saw-") and name.removeprefix("saw-") in ids)
 
 
-def _docker(scene: Scene) -> bool:
-    return scene.engine("docker") is not None
-
-
 def _podman(scene: Scene) -> bool:
-    return not _docker(scene) and scene.engine("podman") is not None
-
-
-def _rootless(scene: Scene) -> bool:
-    return any(engine.rootless for engine in scene.host.engines)
+    return scene.engine("docker") is None and scene.engine("podman") is not None
 
 
 def _apt(scene: Scene) -> bool:
@@ -53,30 +45,13 @@ def _rpm(scene: Scene) -> bool:
     return (row is not None and row.family == "rpm") or (scene.host.os.id or "").startswith(names)
 
 
-def _forward(scene: Scene) -> bool:
-    """Some card is outside the list of those that forward compatibility serves."""
-    return any(card.forward_compat is False for _, card in scene.cards)
-
-
-def _old_card(scene: Scene) -> bool:
-    """Some card has a last driver branch."""
-    return any(row.last_branch is not None for _, row in scene.chips)
-
-
 CONDITIONS: dict[str, Condition] = {
     "wsl2": lambda scene: scene.wsl2,
     "jetson": lambda scene: scene.jetson,
     "native": lambda scene: scene.native,
-    "windows": lambda scene: scene.host.platform == "windows",
-    "container": lambda scene: scene.host.inside_container is not None,
     "driver-works": lambda scene: scene.driver_works,
-    "gpu": lambda scene: bool(scene.host.gpus),
-    "docker": _docker,
     "podman": _podman,
-    "rootless": _rootless,
     "apt": _apt,
     "rpm": _rpm,
-    "no-forward-compat": _forward,
-    "old-card": _old_card,
     "mig": lambda scene: any(gpu.mig is not None and gpu.mig.enabled for gpu in scene.host.gpus),
 }
