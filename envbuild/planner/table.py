@@ -61,6 +61,7 @@ _TABLE_OF: dict[str, str] = {
     "Product": "products",
     "EngineFeature": "engines",
     "ContainerPackages": "container_packages",
+    "WslNeed": "wsl",
 }
 
 
