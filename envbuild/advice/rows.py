@@ -7,6 +7,7 @@ from envbuild.advice.rules import Advice
 from envbuild.advice.scene import Scene
 from envbuild.advice.when import holds
 from envbuild.errors import InputError
+from envbuild.matrix.load import load_errors
 from envbuild.matrix.model.errors import Cause, ErrorText, Fix
 from envbuild.values.diagnosis import Seen
 from envbuild.values.finding import Finding, Step
@@ -42,6 +43,11 @@ def _finding(row: ErrorText, cause: Cause, says: str, words: dict[str, str], see
 def cite(row: ErrorText) -> str:
     """The source line of a finding about a text."""
     return f"errors/{row.id} {row.status}"
+
+
+def cited(id: str) -> str:
+    """The same, by the id of the text."""
+    return cite(next(row for row in load_errors().errors if row.id == id))
 
 
 def where(seen: Seen) -> str:

@@ -1,6 +1,7 @@
 """What is told, and in which order: chains, unknown logs, healthy machines, one rule a fault."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from envbuild.matrix.load import load_errors
 from envbuild.values.finding import Finding
 from tests.cases.machines import host_of
 
+# Rows as ``table/key status``, several parted by a dot.
+_CITED = r"\w+/\S+ (?:measured|sourced|derived)(?: · \w+/\S+ (?:measured|sourced|derived))*"
 HOSTS = sorted((Path(__file__).parents[1] / "hosts").glob("*.json"))
 
 
@@ -82,7 +85,7 @@ def test_every_recorded_machine_is_diagnosed_the_same_twice(path: Path) -> None:
     findings = diagnose(scene)
     assert findings == diagnose(scene)
     for finding in findings:
-        assert finding.source, finding.id
+        assert re.fullmatch(_CITED, finding.source), finding
         assert finding.severity not in {"error", "warn"} or finding.steps, finding
         assert all(step.check for step in finding.steps), finding.id
         assert "{" not in finding.says, finding

@@ -4,9 +4,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
+from envbuild.advice.rows import cited
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
 from envbuild.matrix.load import load, load_reference
+from envbuild.planner.table import cite
 from envbuild.values.finding import Step
 from envbuild.values.host import AptSource
 
@@ -38,7 +40,7 @@ def list_is_a_page(scene: Scene) -> Iterator[Advice]:
                 ),
                 *install,
             ),
-            source="errors/toolkit-list-url",
+            source=cited("toolkit-list-url"),
             explains=("toolkit-list-url", "no-release-file"),
         )
 
@@ -72,7 +74,7 @@ def repository_of_another_release(scene: Scene) -> Iterator[Advice]:
                     check="sudo apt-get update ends without an error",
                 ),
             ),
-            source=f"repositories/{used.kind}/{used.name} {used.status}",
+            source=cite(used, f"{used.kind}/{used.name}"),
             explains=_BROKEN,
         )
 
@@ -105,7 +107,7 @@ def two_keys(scene: Scene) -> Iterator[Advice]:
                 )
                 for source in old
             ),
-            source="errors/apt-signed-by",
+            source=cited("apt-signed-by"),
             explains=("apt-signed-by",),
         )
 
@@ -134,7 +136,7 @@ def held(scene: Scene) -> Iterator[Advice]:
                 check="no nvidia package is removed that is to stay",
             ),
         ),
-        source="host",
+        source=cited("unmet-dependencies"),
         explains=("unmet-dependencies",),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from envbuild.advice import stack
 from envbuild.advice.change import Wanted, driver_steps, torch_steps
-from envbuild.advice.rows import where
+from envbuild.advice.rows import cited, where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene, table
 from envbuild.matrix.load import load
@@ -31,13 +31,13 @@ def three_versions(scene: Scene) -> Iterator[Advice]:
         f"toolkit: {stack.named(toolkit)}" if toolkit else "toolkit: none (nvcc not found)",
         f"framework runtime: {runtime}" if runtime else "framework runtime: not looked at",
     )
-    why = (
-        "Three different things. The CUDA that nvidia-smi shows is the newest that the driver "
-        "serves, not one that is installed: a figure above the others is harmless. "
-    )
+    row = next(row for row in load().situations if row.what == "smi-cuda")
+    why = f"Three different things: {row.says}. A figure above the others is harmless. "
     if toolkit is None:
         why += "A toolkit is needed to compile alone: frameworks run without nvcc."
-    yield advice("cuda-versions", "info", " · ".join(parts), why=why.strip(), source="host")
+    yield advice(
+        "cuda-versions", "info", " · ".join(parts), why=why.strip(), source=cite(row, row.what)
+    )
 
 
 def driver_below(scene: Scene) -> Iterator[Advice]:
@@ -65,9 +65,17 @@ def driver_below(scene: Scene) -> Iterator[Advice]:
         why="A new major release of CUDA needs a new driver; within one major, older drivers do. "
         + (where(seen) if seen else ""),
         steps=(*torch_steps(wanted), *driver_steps(wanted)),
-        source=_source(seen, "floors"),
+        source=cited(seen.id) if seen else _floor(runtime),
         explains=_TOO_OLD,
     )
+
+
+def _floor(runtime: str | None) -> str:
+    """The row of the lowest driver for a CUDA major."""
+    from envbuild.planner.drivers import floor
+
+    row = floor(table(), runtime) if runtime else None
+    return cite(row, str(row.major)) if row is not None else cited("cuda-35")
 
 
 def _stands_elsewhere(seen: Seen, level: str) -> Advice:
@@ -83,7 +91,7 @@ def _stands_elsewhere(seen: Seen, level: str) -> Advice:
         f"the program saw an older driver than this machine's, which serves CUDA {level}",
         why=f"It runs elsewhere, or loads another libcuda than the driver's. {where(seen)}",
         steps=(step,),
-        source=_source(seen, ""),
+        source=cited(seen.id),
         explains=_TOO_OLD,
     )
 
@@ -129,7 +137,7 @@ def no_code(scene: Scene) -> Iterator[Advice]:
         why="That is a matter of how it was built (its CUDA variant), seldom of its version, and "
         "nothing that a driver changes. " + (where(seen) if seen else ""),
         steps=tuple(steps),
-        source=_source(seen, "torch"),
+        source=cited(seen.id if seen else "cuda-209"),
         explains=_NO_CODE,
     )
 
@@ -195,7 +203,7 @@ def ptx_too_new(scene: Scene) -> Iterator[Advice]:
         why="Minor-version compatibility is for finished code (SASS). PTX is compiled by the "
         f"driver, which must be as new as the toolkit that made it. {where(seen)}",
         steps=tuple(steps),
-        source=cite(made, made.cuda) if made else _source(seen, ""),
+        source=cite(made, made.cuda) if made else cited(seen.id),
         explains=("cuda-222", "ptx-version"),
     )
 
@@ -222,7 +230,7 @@ def unknown_target(scene: Scene) -> Iterator[Advice]:
             why=f"It is mistyped, or newer than these matrices. {where(seen)}",
             steps=(Step(why="the targets of this machine's card", argv=("envbuild", "plan"),
                         check="the line flags"),),
-            source=_source(seen, "toolkits"), explains=("unsupported-arch",),
+            source=cited(seen.id), explains=("unsupported-arch",),
         )  # fmt: skip
         return
     span = having[0] if len(having) == 1 else f"{having[0]} to {having[-1]}"
@@ -286,10 +294,6 @@ def _cc(scene: Scene) -> str | None:
 def _arch(scene: Scene, cc: str) -> str:
     row = scene.capability(cc)
     return f"{row.arch}, cc {cc}" if row else f"cc {cc}"
-
-
-def _source(seen: Seen | None, other: str) -> str:
-    return f"errors/{seen.id}" if seen is not None else other
 
 
 RULES: tuple[Rule, ...] = (three_versions, driver_below, no_code, ptx_too_new, unknown_target)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from envbuild.advice import stack
 from envbuild.advice.change import Wanted
 from envbuild.advice.fixes import compilers
-from envbuild.advice.rows import where
+from envbuild.advice.rows import cited, where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene, is_version
 from envbuild.matrix.load import load
@@ -38,7 +38,9 @@ def glibc_clash(scene: Scene) -> Iterator[Advice]:
         why=f"{first}it is the C library's own header, so another gcc changes nothing. "
         + (where(seen) if seen else "Nothing was compiled yet."),
         steps=_other_toolkit(scene),
-        source=cite(row, f"{row.glibc_from}-{row.cuda_below}") if row else "toolkits",
+        source=cite(row, f"{row.glibc_from}-{row.cuda_below}")
+        if row
+        else cited("glibc-cuda-header-clash"),
         explains=("unsupported-gnu",),
     )
 
@@ -118,7 +120,7 @@ def compiler_too_new(scene: Scene) -> Iterator[Advice]:
         why="Switching that check off compiles with headers that were never tried together. "
         + where(seen),
         steps=tuple(steps),
-        source="toolkits",
+        source=cited("unsupported-gnu"),
         explains=("unsupported-gnu",),
     )
 
@@ -159,7 +161,7 @@ def cuda_home_invalid(scene: Scene) -> Iterator[Advice]:
                     check=f"ls {right}/nvvm/lib64/libnvvm.so {right}/bin/nvcc",
                 ),
             ),
-            source="host env",
+            source=cited("libnvvm"),
             explains=_NOT_FOUND,
         )
 
@@ -230,7 +232,7 @@ def nvcc_not_found(scene: Scene) -> Iterator[Advice]:
         why="The driver and frameworks come without one: nvidia-smi and "
         f"torch.cuda.is_available() work without nvcc; it is needed to compile. {where(seen)}",
         steps=steps,
-        source=f"errors/{seen.id}",
+        source=cited(seen.id),
         explains=("nvcc-missing", "cuda-home-missing"),
     )
 
@@ -265,7 +267,7 @@ def other_toolkit_than_torch(scene: Scene) -> Iterator[Advice]:
                 check="envbuild certify --require torch builds an extension",
             ),
         ),
-        source=f"errors/{seen.id}",
+        source=cited(seen.id),
         explains=("torch-cuda-mismatch",),
     )
 
@@ -293,7 +295,7 @@ def out_of_memory(scene: Scene) -> Iterator[Advice]:
                 check="its line flags: TORCH_CUDA_ARCH_LIST with this card's target alone",
             ),
         ),
-        source=f"errors/{seen.id}",
+        source=cited(seen.id),
         explains=("build-out-of-memory",),
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from envbuild.advice.rows import cited
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
 from envbuild.values.finding import Step
@@ -29,7 +30,7 @@ def little_shared_memory(scene: Scene) -> Iterator[Advice]:
                 check="df -h /dev/shm in it",
             ),
         ),
-        source="errors/nccl-shm sourced",
+        source=cited("nccl-shm"),
         explains=("nccl-shm", "nccl-error"),
     )
 

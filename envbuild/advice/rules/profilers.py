@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.advice.rows import where
+from envbuild.advice.rows import cited, where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
 from envbuild.advice.when import holds
@@ -38,7 +38,7 @@ def _of_windows(seen: Seen) -> Advice:
         why="Nothing inside Linux opens them. Counters that are sampled over time do not exist on "
         f"WSL at all; those of single kernels (ncu) do. {where(seen)}",
         steps=(windows.counters(row),),
-        source=f"wsl/{row.what} {row.status}",
+        source=cite(row, row.what),
         explains=("nvgpuctrperm",),
     )
 
@@ -64,7 +64,7 @@ def _of_module(scene: Scene, seen: Seen) -> Advice:
         why="The module takes its options when it is loaded, often from the start image, which "
         f"holds a copy of these files. Traces (nsys) need no counters. {where(seen)}",
         steps=steps,
-        source="tools/ncu",
+        source=cited(seen.id),
         explains=("nvgpuctrperm",),
     )
 
