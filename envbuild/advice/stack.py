@@ -40,3 +40,9 @@ def torch_release(scene: Scene) -> str | None:
     tools = {t.name: t.version for t in (scene.image.framework if scene.image else ())}
     version = (tools.get("torch") or "").partition("+")[0]
     return version if is_version(version) else None
+
+
+def torch_version(scene: Scene) -> str | None:
+    """The version of the image's torch with its variant, ``2.8.0+cu126``."""
+    tools = {t.name: t.version for t in (scene.image.framework if scene.image else ())}
+    return tools.get("torch")
