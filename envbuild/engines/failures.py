@@ -1,6 +1,7 @@
 """What a failed build or a refusal means: which exit code, which lines say so, what to do."""
 
 import re
+import shlex
 from typing import NamedTuple
 
 from envbuild.errors import (
@@ -130,6 +131,7 @@ def failure(engine: str, log: str, *, offline: bool = False) -> EnvbuildError:
         log: the engine's combined output.
         offline: its steps had no network.
     """
+    from envbuild.advice.built import explained
     from envbuild.lock.repository import refusal
 
     step, said = evidence(log)
@@ -141,6 +143,10 @@ def failure(engine: str, log: str, *, offline: bool = False) -> EnvbuildError:
             return sign.kind(what, why=hit.group(0).strip(), fix=fix)
     if unsigned := refusal(text):
         return unsigned
+    if told := explained(text):
+        what = f"the build with {engine} stopped: {told.says}"
+        fix = "; ".join(step.text or shlex.join(step.argv) for step in told.steps)
+        return BuildError(what, why=told.why, fix=fix)
     what = f"the build with {engine} failed" + (f" in {step}" if step else "")
     why = "\n      ".join(said[-_SHOWN:])
     return BuildError(what, why=why, fix="mend that step, then run it again: others are kept")
