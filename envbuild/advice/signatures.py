@@ -25,6 +25,7 @@ _COUNTED = 1_000
 _TRIES = 100_000
 """Pieces of one text that turn out to be something else; a log with more is made to cost time."""
 
+_PLACE = r"\{((?:[A-Za-z]\w*)?)\}"
 _WORD = r"[^\s'\"`,;()<>\[\]{}|]{1,120}?"
 _GAP = r"[^\n\x0b]{0,100}?"
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -129,15 +130,15 @@ class _Scan:
             piece = _piece(text.text)
             at = low.find(piece, start)
             while -1 < at < end:
-                if self._hit(text, data, at, start) is None:
+                if not self._hit(text, data, at, start):
                     done.add(text)
                     break
                 at = low.find(piece, at + len(piece))
         if done:
             self.texts = [text for text in self.texts if text not in done]
 
-    def _hit(self, text: Text, data: bytes, at: int, start: int) -> bool | None:
-        """Whether the whole text stands around its piece; None = it need not be searched again.
+    def _hit(self, text: Text, data: bytes, at: int, start: int) -> bool:
+        """Note the text if all of it stands around its piece; False = it was met often enough.
 
         A line counts once, however many spellings of one error it holds.
         """
@@ -149,14 +150,14 @@ class _Scan:
             id, words, column = hit
             places = self.places.setdefault(id, set())
             if len(places) == _COUNTED:
-                return None
+                return False
             places.add(self.parts + first)
             number = self.lines + data.count(b"\n", start, at) + 1
             known = self.found.get(id)
             if known is None or number < known.line:
                 shown = _shown(line, column)
                 self.found[id] = Seen(id=id, log=self.name, line=number, text=shown, words=words)
-        return None if tries >= _TRIES else hit is not None
+        return tries < _TRIES
 
     def _judged(self, text: Text, line: str, column: int) -> tuple[str, Pairs, int] | None:
         """The row whose text the line holds, the captured words, and where it begins."""
@@ -177,7 +178,7 @@ def _pieces(text: str) -> list[str]:
     >>> _pieces("arch '{cc}' of {} here")
     ["arch '", 'cc', "' of ", '', ' here']
     """
-    return re.split(r"\{(\w*)\}", text)
+    return re.split(_PLACE, text)
 
 
 @lru_cache(maxsize=1024)
@@ -188,7 +189,7 @@ def _piece(text: str) -> bytes:
 
 def _words(text: str) -> frozenset[bytes]:
     """The words that stand whole in the text: not those that a place goes on."""
-    marked = re.sub(r"\w*\{\w*\}\w*", " ", text) if "{" in text else text
+    marked = re.sub(rf"\w*{_PLACE}\w*", " ", text) if "{" in text else text
     return frozenset(marked.lower().encode().translate(_WORDS).split())
 
 
@@ -201,6 +202,8 @@ def _pattern(text: str) -> re.Pattern[str]:
     pieces = _pieces(text)
     out = [re.escape(piece).replace(r"\ ", r"[ \t]+") for piece in pieces]
     out[1::2] = [f"(?P<{name}>{_WORD})" if name else _GAP for name in pieces[1::2]]
+    if len(out) == 5 and out[1] == out[3] != _GAP:
+        out[3] = f"(?P={pieces[1]})"
     before = r"(?<![A-Za-z0-9_])" if re.match(r"\w", text) else ""
     after = r"(?![A-Za-z0-9_])" if re.search(r"\w$", text) else ""
     if text.endswith("}"):

@@ -11,6 +11,7 @@ import pytest
 from envbuild.advice import signatures
 from envbuild.advice.signatures import Signatures, Stream
 from envbuild.matrix.load import load_errors
+from envbuild.values.codec import replace
 from envbuild.values.diagnosis import Seen
 
 EVERY = Signatures(load_errors().errors)
@@ -121,3 +122,13 @@ def test_memory_stays_bounded_over_a_long_log() -> None:
         scan(Long())
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 64 * 1024, f"{grown} KiB"
+
+
+def test_a_name_that_stands_twice_is_one_word_twice() -> None:
+    row = replace(load_errors().errors[0], id="x", texts=("have {name} and {name} here",))
+    mine = Signatures([row])
+    assert mine.scan(io.BytesIO(b"have a1 and a1 here"), "log")[0].words.get("name") == "a1"
+    assert not mine.scan(io.BytesIO(b"have a1 and a2 here"), "log")
+    assert Signatures([replace(row, texts=("odd {1x} place",))]).scan(
+        io.BytesIO(b"an odd {1x} place"), "log"
+    )
