@@ -144,21 +144,26 @@ def module_of(scene: Scene) -> KernelModule | None:
     return next((m for m in scene.host.kernel.modules if m.name == "nvidia"), None)
 
 
+def release(text: str | None) -> str | None:
+    """A version, where the text is one: numbers parted by dots."""
+    return text if text and re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,3}", text, re.ASCII) else None
+
+
 def library(scene: Scene) -> str | None:
     """Version of the driver's libraries that a program gets, where their names tell it."""
     first: dict[str, str | None] = {}
     for tool in scene.host.libraries:
         if tool.source != "folder":
-            first.setdefault(tool.name, tool.version)
+            first.setdefault(tool.name, release(tool.version))
     return first.get("libnvidia-ml.so.1") or first.get("libcuda.so.1")
 
 
 def installed(scene: Scene) -> str | None:
     """The driver's version: of what answers, else of the module, else of libraries or packages."""
-    if scene.host.driver is not None and scene.host.driver.version:
-        return scene.host.driver.version
-    module = module_of(scene)
-    known = (module.version or module.on_disk) if module is not None else None
+    driver, module = scene.host.driver, module_of(scene)
+    known = release(driver.version) if driver is not None else None
+    if known is None and module is not None:
+        known = release(module.version) or release(module.on_disk)
     return known or library(scene) or _packaged(scene)
 
 

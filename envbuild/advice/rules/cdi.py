@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import container
+from envbuild.advice.installing import release
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
@@ -95,7 +96,8 @@ def _into(step: Step, path: str) -> Step:
 def _kept(scene: Scene) -> Iterator[Step]:
     """Newer toolkits have a service that writes it at each start."""
     row = container.feature(load_reference(), "nvidia-container-toolkit", "cdi-refresh")
-    version = scene.host.container_toolkit and scene.host.container_toolkit.version
+    tool = scene.host.container_toolkit
+    version = release(tool.version) if tool is not None else None
     if row.since and version and numbers(version) >= numbers(row.since) and not scene.wsl2:
         yield Step(
             why="written anew at each start and after each driver, by the toolkit's own service",
@@ -123,8 +125,8 @@ def too_new(scene: Scene) -> Iterator[Advice]:
     seen = scene.saw("cdi-unresolvable")
     for engine in scene.host.engines:
         row = container.feature(load_reference(), engine.name, "cdi-0.7.0")
-        newest = max((s.version for s in effective(scene.host.cdi) if s.version), key=numbers,
-                     default=None)  # fmt: skip
+        versions = (release(spec.version) for spec in effective(scene.host.cdi))
+        newest = max((v for v in versions if v), key=numbers, default=None)
         if row.since is None or newest is None or not engine.answers:
             continue
         if numbers(newest) < numbers("0.7.0") or at_least(engine, row.since, unknown=True):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import container
+from envbuild.advice.installing import release
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
@@ -109,7 +110,7 @@ def variables_of_image(scene: Scene) -> Iterator[Advice]:
                 check="nvidia-smi in it shows the card",
             ),
         ),
-        source="engines/nvidia-container-toolkit",
+        source="errors/image-driver-banner sourced",
         explains=("cuda-100", "torch-no-driver", "libcuda-stub"),
     )
 
@@ -118,7 +119,7 @@ def holes(scene: Scene) -> Iterator[Advice]:
     """Published holes of the container toolkit; the newest alone is told, more of them warn."""
     here = containers(scene.host)
     tool = scene.host.container_toolkit
-    version = tool.version if tool is not None else None
+    version = release(tool.version) if tool is not None else None
     if here is None or version is None or any(map(is_snap, taken(here))):
         return
     modes = {"cdi" in engine.access for engine in taken(here)} | {False}
@@ -165,8 +166,7 @@ def one_version(scene: Scene) -> Iterator[Advice]:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    parts = version.split(".")[:3]
-    return numbers(version) if all(part.isdecimal() for part in parts) else (0,)
+    return numbers(release(version) or "0")
 
 
 RULES: tuple[Rule, ...] = (

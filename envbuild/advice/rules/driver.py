@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.advice.installing import owner
+from envbuild.advice.installing import owner, release
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice, fit, loading
 from envbuild.advice.scene import Scene
@@ -52,7 +52,7 @@ def _other_version(scene: Scene) -> str:
     """``580.95.05 is not of the driver's version 580.105.08``, or empty."""
     driver = scene.host.driver.version if scene.host.driver is not None else None
     for name, text in scene.host.packages:
-        version = loading.release(text) if name.startswith(_FABRIC) else None
+        version = release(text.partition("-")[0]) if name.startswith(_FABRIC) else None
         if version is not None and driver is not None and version != driver:
             return f"{version} is not of the driver's version {driver}"
     return ""

@@ -149,8 +149,13 @@ def not_held(scene: Scene) -> Iterator[Advice]:
         f"{loose[0]} goes on to newer ones",
         why="One upgrade past it and the card vanishes.",
         steps=steps,
-        source=f"driver_packages · branches/{last}",
+        source=_of_branch(last),
     )
+
+
+def _of_branch(last: int) -> str:
+    row = drivers.branch(table(), last)
+    return cite(row, str(last)) if row is not None else ""
 
 
 def _loose(scene: Scene, last: int) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def server_driver(scene: Scene) -> Iterator[Advice]:
             ),
             fixes.of_l4t(l4t),
         ),
-        source="driver_packages · jetson",
+        source="driver_packages/any sourced",
         explains=(*SILENT, "nvml-mismatch"),
     )
 
@@ -171,7 +171,7 @@ def no_smi(scene: Scene) -> Iterator[Advice]:
         steps=(
             Step(why="what shows the GPU at work there", argv=("tegrastats",), check="GR3D_FREQ"),
         ),
-        source="jetson",
+        source=cite(row, row.l4t) if row is not None else "errors/smi-missing derived",
         explains=("nvml-not-found", "smi-failed"),
     )
 

@@ -1,6 +1,5 @@
 """Whether the driver's kernel module runs: missing, refused, kept out, of another version."""
 
-import re
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import driver as fixes
@@ -11,6 +10,7 @@ from envbuild.advice.installing import (
     module_of,
     owner,
     packages,
+    release,
     right,
 )
 from envbuild.advice.rows import where
@@ -59,7 +59,7 @@ def missing(scene: Scene) -> Iterator[Advice]:
         f"no NVIDIA driver is on this machine for {names}{needs}{until}",
         why="A container takes the driver of its machine: nothing in an image replaces it.",
         steps=fix.steps if fix is not None else (_unknown(),),
-        source=fix.source if fix is not None else "host",
+        source=fix.source if fix is not None else "errors/torch-no-driver derived",
         explains=(*SILENT, "nouveau", "container-toolkit", "cuda-304"),
     )
 
@@ -190,7 +190,7 @@ def not_built(scene: Scene) -> Iterator[Advice]:
             ),
             *steps,
         ),
-        source=fix.source if fix is not None else "host",
+        source=fix.source if fix is not None else "errors/smi-failed sourced",
         explains=(*SILENT, "module-not-loaded"),
     )
 
@@ -198,7 +198,7 @@ def not_built(scene: Scene) -> Iterator[Advice]:
 def mismatch(scene: Scene) -> Iterator[Advice]:
     """The module that runs, the one on disk and the libraries are not of one version."""
     module, files = module_of(scene), library(scene)
-    loaded = module.version if module is not None else None
+    loaded = release(module.version) if module is not None else None
     if module is None or loaded is None or not scene.native:
         return
     if files is not None and files != loaded:
@@ -305,15 +305,9 @@ def kept_for_a_guest(scene: Scene) -> Iterator[Advice]:
                 check="lspci -nnk -d 10de: Kernel driver in use: nvidia",
             ),
         ),
-        source="host",
+        source="errors/no-devices sourced",
         explains=SILENT,
     )
-
-
-def release(text: str) -> str | None:
-    """The version at the head of a package's version."""
-    match = re.match(r"(?:\d+:)?(\d{3,4}\.\d{1,4}(?:\.\d{1,4})?)", text, re.ASCII)
-    return match[1] if match else None
 
 
 def look_failed(scene: Scene) -> Iterator[Advice]:
@@ -326,7 +320,7 @@ def look_failed(scene: Scene) -> Iterator[Advice]:
         "info",
         "the driver answers by nvidia-smi; its library libnvidia-ml.so.1 was not found by itself",
         why="Programs that read the GPU's state (monitors, this one) want it; CUDA does not.",
-        source="host",
+        source="errors/nvml-not-found sourced",
     )
 
 

@@ -143,6 +143,7 @@ def no_way(scene: Scene) -> Iterator[Advice]:
         return
     rows = load_reference()
     packed = container.packages(rows, here)
+    guide = container.feature(rows, "nvidia-container-toolkit", "install")
     id, says = _told(here, engine, missing)
     broken = missing != "answer" and seen is not None
     yield advice(
@@ -151,7 +152,9 @@ def no_way(scene: Scene) -> Iterator[Advice]:
         says,
         why=f"The driver works; its containers get no GPU. {_where(seen)}",
         steps=container.steps(rows, here),
-        source=cite(packed, packed.manager) if packed is not None else "host",
+        source=cite(packed, packed.manager)
+        if packed is not None
+        else cite(guide, f"{guide.engine}-{guide.feature}"),
         explains=NO_GPU if missing != "answer" else (),
     )
 

@@ -133,7 +133,7 @@ def container_without_gpu(scene: Scene) -> Iterator[Advice]:
                 check="nvidia-smi, in the new container: the card",
             ),
         ),
-        source="host",
+        source="errors/image-driver-banner sourced",
         explains=_NO_GPU,
     )
 
@@ -161,7 +161,7 @@ def capabilities(scene: Scene) -> Iterator[Advice]:
                 check="nvidia-smi, in the new container: the card",
             ),
         ),
-        source="host",
+        source="errors/image-driver-banner sourced",
         explains=_NO_GPU,
     )
 

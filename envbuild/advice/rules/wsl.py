@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import windows, wsl
-from envbuild.advice.installing import packages
+from envbuild.advice.installing import packages, release
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice, wsl_engines
 from envbuild.advice.rules.fit import SILENT
@@ -179,7 +179,7 @@ def driver_model(scene: Scene) -> Iterator[Advice]:
 def windows_driver(scene: Scene) -> Iterator[Advice]:
     """No driver of Windows that serves WSL, or one from before WSL 2."""
     host, row = scene.host, need("windows-driver")
-    version = (host.windows.driver if host.windows else None) or (
+    version = release(host.windows.driver if host.windows else None) or release(
         host.driver.version if host.driver is not None else None
     )
     page = windows.driver(need("windows-driver-page"), row.least, None)
@@ -231,8 +231,8 @@ def windows_driver(scene: Scene) -> Iterator[Advice]:
 def old_kernel(scene: Scene) -> Iterator[Advice]:
     """A kernel of WSL from before GPUs, or from before what is recommended."""
     row, kernel = need("kernel"), scene.host.os.kernel or ""
-    version = kernel.partition("-")[0]
-    if not scene.wsl2 or "microsoft" not in kernel.lower() or not _is_version(version):
+    version = release(kernel.partition("-")[0])
+    if not scene.wsl2 or "microsoft" not in kernel.lower() or version is None:
         return
     if numbers(version) >= numbers(row.value or "0"):
         return
@@ -248,10 +248,6 @@ def old_kernel(scene: Scene) -> Iterator[Advice]:
         source=cited("kernel"),
         explains=("wsl-blocked", "wsl-init-error", *(_GONE if never else ())),
     )
-
-
-def _is_version(text: str) -> bool:
-    return bool(text) and all(part.isdecimal() for part in text.split("."))
 
 
 def card(scene: Scene) -> Iterator[Advice]:
