@@ -1,4 +1,4 @@
-"""Machines and logs that nobody meant to write: mutations of real ones.
+"""Machines, logs and rows that nobody meant to write: mutations of real ones.
 
 usage: python -m tests.advice.hostile [COUNT]     prints what raised, and the slowest
 """
@@ -18,6 +18,7 @@ from envbuild.advice.doctor import diagnose
 from envbuild.advice.scene import Scene
 from envbuild.advice.signatures import Signatures
 from envbuild.cli.doctor import lines
+from envbuild.data import folder as packed
 from envbuild.errors import EnvbuildError
 from envbuild.matrix.load import load_errors
 from envbuild.values.codec import load
@@ -25,6 +26,7 @@ from envbuild.values.diagnosis import Diagnosis
 from envbuild.values.host import Host
 from envbuild.values.plan import MatrixId
 
+_MATRICES = packed("matrices")
 _HOSTS = sorted((Path(__file__).parents[1] / "hosts").glob("*.json"))
 _LINES = yaml.safe_load(Path(__file__).with_name("texts.yaml").read_text())
 _LIKE = [line for given in _LINES.values() for line in (*given["like"], *given["unlike"])]

@@ -9,7 +9,7 @@ import pytest
 from envbuild.cli.app import run
 from envbuild.values.codec import dump, load
 from envbuild.values.diagnosis import Bundle
-from tests.advice.hostile import attack
+from tests.advice.hostile import attack, overlay
 from tests.cases.machines import host_of
 
 Cap = pytest.CaptureFixture[str]
@@ -114,3 +114,7 @@ def test_a_bundle_tells_nobody_who_it_is(
 def test_hostile_machines_and_logs_raise_nothing() -> None:
     raised, _ = attack(300)
     assert raised == []
+
+
+def test_rows_that_are_spoilt_are_refused_or_used(tmp_path: Path) -> None:
+    assert overlay(200, tmp_path) == []
