@@ -6,7 +6,9 @@ usage: python -m tests.advice.hostile [COUNT]     prints what raised, and the sl
 import io
 import json
 import random
+import re
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +17,15 @@ from typing import Any
 import yaml
 
 from envbuild.advice.doctor import diagnose
+from envbuild.advice.rows import advice_of
 from envbuild.advice.scene import Scene
 from envbuild.advice.signatures import Signatures
 from envbuild.cli.doctor import lines
 from envbuild.data import folder as packed
 from envbuild.errors import EnvbuildError
 from envbuild.matrix.load import load_errors
+from envbuild.matrix.model.errors import ErrorText
+from envbuild.matrix.rows import read
 from envbuild.values.codec import load
 from envbuild.values.diagnosis import Diagnosis
 from envbuild.values.host import Host
@@ -120,6 +125,46 @@ def attack(count: int, seed: int = 0) -> tuple[list[str], float]:
     return raised, slowest
 
 
-if __name__ == "__main__":
-    faults, seconds = attack(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+def overlay(count: int, folder: Path, seed: int = 0) -> list[str]:
+    """What raised, of rows of `errors.yaml` that were spoilt as text and then used."""
+    rng = random.Random(seed)
+    rows = (_MATRICES / "errors.yaml").read_text().partition("\nerrors:\n")[2].split("\n- ")[1:]
+    path = folder / "spoilt.yaml"
+    raised = []
+    for number in range(count):
+        text = "errors:\n" + "".join(f"- {row}\n" for row in rng.sample(rows, 3))
+        for _ in range(rng.randrange(1, 4)):
+            at = rng.randrange(len(text))
+            put = rng.choice(("", *"'{}[]:\"&*\x00\x1b\n", "- ", "{x}", text[at : at + 30] * 3))
+            text = text[:at] + put + text[at + rng.choice((0, 0, 1, 8)) :]
+        path.write_text(text)
+        try:
+            _use([placed.row for placed in read(path)[1] if isinstance(placed.row, ErrorText)])
+        except EnvbuildError:
+            continue
+        except Exception as e:
+            raised.append(f"{seed}/{number}: {type(e).__name__}: {e}")
+    return raised
+
+
+def _use(rows: list[ErrorText]) -> None:
+    """Search for the texts of the rows in themselves, and say what they mean."""
+    log = "\n".join(re.sub(r"\{\w*\}", "word", text) for row in rows for text in row.texts)
+    data = io.BytesIO(log.encode("utf-8", "replace"))
+    seen = {one.id: one for one in Signatures(rows).scan(data, "log")}
+    for row in rows:
+        if row.id in seen:
+            advice_of(row, Scene(seen=tuple(seen.values())), seen[row.id])
+
+
+def main() -> None:
+    """Throw ``COUNT`` of each at it."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    faults, seconds = attack(count)
+    with tempfile.TemporaryDirectory() as folder:
+        faults += overlay(count, Path(folder))
     print(*faults[:20], f"{len(faults)} raised, slowest {seconds:.3f} s", sep="\n")
+
+
+if __name__ == "__main__":
+    main()
