@@ -149,11 +149,16 @@ def release(text: str | None) -> str | None:
     return text if text and re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,3}", text, re.ASCII) else None
 
 
+def is_other(path: str | None) -> bool:
+    """A library for the linker, or for forward compatibility: none of the driver's own."""
+    return any(folder in (path or "") for folder in ("/stubs/", "/compat/"))
+
+
 def library(scene: Scene) -> str | None:
     """Version of the driver's libraries that a program gets, where their names tell it."""
     first: dict[str, str | None] = {}
     for tool in scene.host.libraries:
-        if tool.source != "folder":
+        if tool.source != "folder" and not is_other(tool.path):
             first.setdefault(tool.name, release(tool.version))
     return first.get("libnvidia-ml.so.1") or first.get("libcuda.so.1")
 

@@ -20,6 +20,7 @@ _BROKEN = (
     *("nvml-unknown-error", "nvml-not-found"),
 )
 _GPU = "nvidia.com/gpu="
+_ASKED = re.compile(r"nvidia\.com/gpu=[\w,:.-]{1,200}", re.ASCII)
 _REFRESH = "nvidia-cdi-refresh"
 
 
@@ -172,9 +173,10 @@ def _older_form(scene: Scene, engine: EngineFacts) -> tuple[Step, ...]:
 def name(scene: Scene) -> Iterator[Advice]:
     """The name that was asked for is in no specification."""
     seen = scene.saw("cdi-unresolvable")
-    asked = (seen.words.get("device") or "") if seen is not None else ""
+    match = _ASKED.search(seen.text) if seen is not None else None
+    asked = match[0].rstrip(",.:") if match is not None else ""
     known = tuple(d for s in scene.host.cdi for d in s.devices if d.startswith(_GPU))
-    if seen is None or not known or not asked.startswith(_GPU) or asked in known:
+    if seen is None or not known or not asked or asked in known:
         return
     several = "," in asked
     why = "One name a --device: write the flag once for each. " if several else ""

@@ -21,6 +21,12 @@ SILENT = (
 )
 """What programs say where no driver answers for a card."""
 
+NO_GPU = (
+    *("docker-no-gpu-driver", "docker-runtime-unknown", "docker29-amd-cdi", "docker29-no-vendor"),
+    *("cdi-unresolvable", "runtime-not-found", "nvml-not-found", "image-driver-banner"),
+)
+"""What an engine says that was asked for a GPU and knows of none."""
+
 
 def not_driven(scene: Scene) -> tuple[Card, ...]:
     """Cards that the bus shows and the driver does not; none on a Jetson, or held by a guest."""

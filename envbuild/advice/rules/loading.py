@@ -15,7 +15,7 @@ from envbuild.advice.installing import (
 )
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
-from envbuild.advice.rules.fit import SILENT
+from envbuild.advice.rules.fit import NO_GPU, SILENT
 from envbuild.advice.scene import Scene
 from envbuild.advice.when import holds
 from envbuild.matrix.load import load, load_reference
@@ -60,7 +60,7 @@ def missing(scene: Scene) -> Iterator[Advice]:
         why="A container takes the driver of its machine: nothing in an image replaces it.",
         steps=fix.steps if fix is not None else (_unknown(),),
         source=fix.source if fix is not None else "errors/torch-no-driver derived",
-        explains=(*SILENT, "nouveau", "container-toolkit", "cuda-304"),
+        explains=(*SILENT, *NO_GPU, "nouveau", "cuda-304"),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from envbuild.advice.fixes import container, docker
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice, cdi, compat, confine
+from envbuild.advice.rules.fit import NO_GPU
 from envbuild.advice.scene import Scene
 from envbuild.host.access import Containers, containers, is_snap, lack, taken
 from envbuild.matrix.load import load, load_reference
@@ -13,12 +14,6 @@ from envbuild.values.codec import replace
 from envbuild.values.diagnosis import Seen
 from envbuild.values.finding import Step
 from envbuild.values.host import EngineFacts
-
-NO_GPU = (
-    *("docker-no-gpu-driver", "docker-runtime-unknown", "docker29-amd-cdi", "docker29-no-vendor"),
-    *("cdi-unresolvable", "runtime-not-found", "nvml-not-found", "image-driver-banner"),
-)
-"""What an engine says that was asked for a GPU and knows of none."""
 
 _WITHIN = ("torch-no-driver", "cuda-100", "libcuda-stub")
 
@@ -139,7 +134,8 @@ def no_way(scene: Scene) -> Iterator[Advice]:
     if here is None or missing in {"", "engine"} or (here.inside is not None and not taken(here)):
         return
     engine = (taken(here) or here.engines)[0]
-    if _is_snap(engine) or _is_desktop(engine) or not _usable(scene):
+    driven = scene.driver_works or scene.jetson
+    if _is_snap(engine) or _is_desktop(engine) or not (driven or seen):
         return
     rows = load_reference()
     packed = container.packages(rows, here)
@@ -150,18 +146,13 @@ def no_way(scene: Scene) -> Iterator[Advice]:
         id,
         "error" if broken else "warn",
         says,
-        why=f"The driver works; its containers get no GPU. {_where(seen)}",
+        why=("The driver works; its containers get no GPU. " if driven else "") + _where(seen),
         steps=container.steps(rows, here),
         source=cite(packed, packed.manager)
         if packed is not None
         else cite(guide, f"{guide.engine}-{guide.feature}"),
         explains=NO_GPU if missing != "answer" else (),
     )
-
-
-def _usable(scene: Scene) -> bool:
-    """Without a driver there is nothing to give: that is told first."""
-    return scene.driver_works or scene.jetson
 
 
 def _told(here: Containers, engine: EngineFacts, missing: str) -> tuple[str, str]:

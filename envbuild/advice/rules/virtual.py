@@ -56,7 +56,7 @@ def mig_without_instance(scene: Scene) -> Iterator[Advice]:
         + (where(seen) if seen else ""),
         steps=(owner("a MIG instance, or MIG off"),) if inside else steps,
         source=cite(row, row.what),
-        explains=_NONE,
+        explains=(*_NONE, "cuda-visible-devices"),
     )
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from envbuild.advice.installing import is_other
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
@@ -77,7 +78,7 @@ def stub(scene: Scene) -> Iterator[Advice]:
     found = [t for t in scene.host.libraries if t.name == "libcuda.so.1" and t.source != "folder"]
     first = found[0] if found else None
     path = (first.path or "") if first is not None else ""
-    if first is None or not any(folder in path for folder in ("/stubs/", "/compat/")):
+    if first is None or not is_other(path):
         return
     stubs = "/stubs/" in path
     served = all(card.forward_compat for _, card in scene.cards)

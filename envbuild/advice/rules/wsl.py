@@ -1,9 +1,10 @@
 """WSL 2: the one driver is that of Windows, and nothing in Linux may stand before it."""
 
+import re
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import windows, wsl
-from envbuild.advice.installing import packages, release
+from envbuild.advice.installing import is_other, packages, release
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice, wsl_engines
 from envbuild.advice.rules.fit import SILENT
@@ -27,6 +28,7 @@ def first_generation(scene: Scene) -> Iterator[Advice]:
         return
     own = scene.host.wsl.distro if scene.host.wsl is not None else None
     name = own or (old[0] if old else "NAME")
+    name = name if re.fullmatch(r"\w[\w.-]*", name, re.ASCII) else "NAME"
     yield advice(
         "wsl-1",
         "error" if here else "warn",
@@ -52,7 +54,7 @@ def old_windows(scene: Scene) -> Iterator[Advice]:
         f"Windows build {parts[2]} gives WSL no GPU: {row.least} is the first that does",
         steps=(windows.new_windows(), windows.update()),
         source=cited("windows-11"),
-        explains=_GONE,
+        explains=(*_GONE, "wsl-windows-driver", "wsl-no-dxg"),
     )
 
 
@@ -105,9 +107,8 @@ def linux_driver(scene: Scene) -> Iterator[Advice]:
     if not in_linux(scene):
         return
     found, first = packages(scene), _first(scene)
-    hides = first is not None and not (first.path or "").startswith("/usr/lib/wsl/")
-    if hides and first is not None and any(f in (first.path or "") for f in ("/stubs/", "/compat")):
-        hides = False
+    own = first is None or (first.path or "").startswith("/usr/lib/wsl/")
+    hides = not own and first is not None and not is_other(first.path)
     if not (found or hides):
         return
     broken = hides or bool(scene.smi) or scene.saw(*_GONE) is not None
