@@ -26,6 +26,7 @@ _TRIES = 100_000
 """Pieces of one text that turn out to be something else; a log with more is made to cost time."""
 
 _PLACE = r"\{((?:[A-Za-z]\w*)?)\}"
+_PLACES = 2
 _WORD = r"[^\s'\"`,;()<>\[\]{}|]{1,120}?"
 _GAP = r"[^\n\x0b]{0,100}?"
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -73,7 +74,7 @@ class Signatures:
     """The texts of some rows; searching several logs shares what was prepared.
 
     Raises:
-        InputError: a text of an overlay has no word to search for.
+        InputError: a text of an overlay has no word to search for, or more than two places.
     """
 
     def __init__(self, rows: "Iterable[ErrorText]") -> None:
@@ -84,9 +85,9 @@ class Signatures:
         texts += [("", call) for call in _CALLS if self.codes]
         self._texts = [Text(id, _words(text), text) for id, text in texts]
         for one in self._texts:
-            if not one.words:
-                what = f"errors/{one.id}: the text {one.text!r} has no whole word"
-                raise InputError(what, fix="a text needs a word beside its places")
+            if not one.words or one.text.count("{") > _PLACES:
+                what = f"errors/{one.id}: the text {one.text!r} cannot be searched for"
+                raise InputError(what, fix="a text has a whole word, and at most two places")
 
     def scan(self, stream: Stream, name: str) -> tuple[Seen, ...]:
         """The texts that stand in a log, in the order of their rows.

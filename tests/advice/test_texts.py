@@ -155,8 +155,9 @@ def made(text: str, *whens: str, run: str = "") -> ErrorText:
 
 def test_rows_of_an_overlay_that_cannot_be_used_are_named() -> None:
     seen = Seen(id="x", log="log", line=1, text="")
-    with pytest.raises(InputError, match="no whole word"):
-        Signatures([made("{a}")])
+    for text in ("{a}", "a {b} c {d} e {f} g"):
+        with pytest.raises(InputError, match="cannot be searched for"):
+            Signatures([made(text)])
     with pytest.raises(InputError, match="no-such-condition"):
         advice_of(made("a text", "no-such-condition"), Scene(), seen)
     with pytest.raises(InputError, match="no shell reads"):
