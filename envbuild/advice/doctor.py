@@ -47,7 +47,10 @@ def _of_family(family: str, scene: Scene) -> Iterator[Advice]:
 
 def _not_known(scene: Scene) -> Iterator[Advice]:
     """A log that holds nothing known: no guess is better than a wrong one."""
-    silent = [log for log in scene.logs if all(seen.log != log for seen in scene.seen)]
+    # Rows without causes mark what a log is about: they explain nothing.
+    speaking = {row.id for row in load_errors().errors if row.causes}
+    known = {seen.log for seen in scene.seen if seen.id in speaking}
+    silent = [log for log in scene.logs if log not in known]
     if not silent:
         return
     steps = (

@@ -37,6 +37,8 @@ def test_an_unknown_log_is_said_to_be_unknown_and_no_guess_is_made() -> None:
     assert first.severity == "warn"
     assert {finding.severity for finding in rest} == {"info"}
     assert any("--bundle" in step.argv for step in first.steps)
+    # Words that only mark what a log is about explain nothing.
+    assert told("RuntimeError: CUDA error: something new")[0].id == "not-known"
     # A second log that is known does not speak for the first.
     assert any(f.id == "not-known" for f in diagnose(Scene(logs=("a", "b"))))
 
