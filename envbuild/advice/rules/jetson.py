@@ -7,7 +7,7 @@ from envbuild.advice.fixes import driver as fixes
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.rules.fit import SILENT
-from envbuild.advice.scene import Scene
+from envbuild.advice.scene import Scene, is_version
 from envbuild.advice.stack import torch_version
 from envbuild.matrix.load import load, load_reference
 from envbuild.matrix.model import JetsonRow
@@ -41,7 +41,7 @@ def line(scene: Scene) -> JetsonRow | None:
 
 def _release(l4t: str) -> tuple[int, ...]:
     text = l4t.lstrip("rR")
-    return numbers(text) if re.fullmatch(r"\d+(\.\d+)*", text, re.ASCII) else ()
+    return numbers(text) if is_version(text) else ()
 
 
 def server_driver(scene: Scene) -> Iterator[Advice]:
