@@ -1,7 +1,7 @@
 """Probes of frameworks with one thing broken each: every one of them must lose its pass.
 
 Run as a program on a machine with a GPU and the frameworks, it writes what each mutant printed:
-``python framework_mutants.py KERNELS OUT.json``. `test_framework_mutants.py` judges that recording.
+``python framework_mutants.py KERNELS OUT.json``.
 """
 
 import json
