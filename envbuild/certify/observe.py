@@ -229,12 +229,18 @@ def _work(bench: steps.Bench, seen: Seen) -> Seen:
 
 
 def _further(bench: steps.Bench, seen: Seen, say: Callable[[str], None]) -> Seen:
-    """The suites after `smoke`, each asked what it needs next until it has seen enough."""
+    """The suites after `smoke`, each asked what it needs next until it has seen enough.
+
+    Ctrl-C ends the container at work and the run; what was seen before it is kept.
+    """
     for name in seen.asked:
         next_work = getattr(SUITES[name], "next_work", None)
         while next_work and (work := next_work(bench, seen)):
             say(f"{name:<9} {work.name}")
-            seen = _run(bench, seen, work)
+            try:
+                seen = _run(bench, seen, work)
+            except KeyboardInterrupt:
+                return replace(seen, interrupted=True)
     return seen
 
 

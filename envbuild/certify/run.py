@@ -48,6 +48,7 @@ def certify(
         InputError: a suite, a GPU or the image's promise is not known.
         MachineError: the engine cannot run anything here.
         StaleError: the image was changed meanwhile.
+        KeyboardInterrupt: somebody ended the run; `observations` gives what it saw before.
     """
     seen = observations(
         engine,
@@ -59,6 +60,8 @@ def certify(
         matrices=matrices,
         say=say,
     )
+    if seen.interrupted:
+        raise KeyboardInterrupt
     return state(seen, policy.require)
 
 

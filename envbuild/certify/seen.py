@@ -125,6 +125,7 @@ class Seen(Value):
         card: what rows know of the chosen GPU.
         floors: the lowest cc that packages of the image take, from their rows.
         faults: a kernel may be made to fault; that is written to the machine's log.
+        interrupted: somebody ended the run after `smoke`; later suites were not seen to their end.
     """
 
     schema: Literal["envbuild/observations/1"] = "envbuild/observations/1"
@@ -146,6 +147,7 @@ class Seen(Value):
     card: Card = Card()
     floors: tuple[Floor, ...] = ()
     faults: bool = False
+    interrupted: bool = False
     driver: str | None = None
     platform: str = "linux"
     inside: str | None = None

@@ -8,7 +8,7 @@ import typer
 
 from envbuild.cli import reports, show
 from envbuild.cli.options import OutputFlags, PullFlags, expand
-from envbuild.errors import InputError, MachineError, StaleError
+from envbuild.errors import InputError, InterruptedByUser, MachineError, StaleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -101,7 +101,8 @@ def command(
     """Prove an image: toolchain, and on the GPU that its kernels run right.
 
     The exit code is the verdict: 0 certified, 4 this machine cannot show it, 6 the image fails,
-    8 inconclusive, 9 the suite proved nothing. The certificate is written whenever its probes ran.
+    8 inconclusive, 9 the suite proved nothing. The certificate is written whenever its probes ran,
+    and after an interruption (130), too, with what was seen before.
     With --compare a core check of a required suite that fell behind is 6 where the image owns it,
     4 where the machine does, and 8 where it can no longer be compared.
     """
@@ -166,7 +167,11 @@ def command(
         files.write(record, dump(seen))
     if calibrate:
         _calibrate(certificate, calibrate)
-    return reports.show_all(certificate, target, wanted, old)
+    code = reports.show_all(certificate, target, wanted, old)
+    if seen.interrupted:
+        what, why = "certify was interrupted", f"what it had seen by then is kept in {target}"
+        raise InterruptedByUser(what, why=why, fix="run it again for the rest")
+    return code
 
 
 def _calibrate(certificate: "Certificate", path: Path) -> None:

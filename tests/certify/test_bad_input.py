@@ -106,6 +106,25 @@ def test_whatever_happens_is_a_verdict(suite: str, ill: Callable[[Completed], Co
     assert state(now, ("smoke",)).exit == 0
 
 
+def _interrupt(done: Completed) -> Completed:
+    raise KeyboardInterrupt
+
+
+def test_what_was_seen_before_an_interruption_is_kept() -> None:
+    now = observed("fast", _interrupt)
+    assert now.interrupted
+    assert now.finished
+    assert now.usage
+    found = state(now, ("fast",))
+    assert found.exit == 8
+    fast = next(one for one in found.suites if one.name == "fast")
+    assert "the run was interrupted" in next(c.reason for c in fast.checks if c.core)
+    assert state(now, ("smoke",)).exit == 0
+    made = type("Made", (Ill,), {"suite": "work", "ill": staticmethod(_interrupt)})
+    with pytest.raises(KeyboardInterrupt):
+        observe(made(device("RTX 4090")), "smoke", "fast")
+
+
 def test_a_container_that_never_gets_a_gpu_leaves_what_the_image_showed() -> None:
     made = type("Made", (Ill,), {"suite": "work", "ill": staticmethod(_raise)})
     now = observe(made(device("RTX 4090")), "smoke", "fast")

@@ -59,6 +59,21 @@ def test_another_image_under_the_same_name_has_not(
     assert asked == [None]
 
 
+def test_what_an_interrupted_run_saw_is_kept(
+    asked: list[Plan | None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = replace(seen("toolchain", "smoke", "fast"), interrupted=True)
+    monkeypatch.setattr(run, "observations", lambda *_, **__: cut)
+    argv = ["certify", "made/here:1", "--require", "fast", "--record", "seen.json", "-q"]
+    assert command(argv) == 130
+    assert "certify was interrupted" in capsys.readouterr().err
+    found = json.loads(Path(".envbuild/certificate.json").read_bytes())
+    assert {one["name"]: one["verdict"] for one in found["suites"]}["smoke"] == "pass"
+    assert found["exit"] == 8
+    assert json.loads(Path("seen.json").read_bytes())["interrupted"]
+    assert asked == []
+
+
 @pytest.mark.parametrize("flag", ["--out", "--junit", "--record"])
 @pytest.mark.parametrize("place", ["file/below", "."])
 def test_a_place_that_cannot_be_written_is_said_at_once(

@@ -59,7 +59,10 @@ def test_a_changed_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.slow
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the compilers are for x86_64")
 def test_the_sources_give_the_shipped_files() -> None:
-    """Needs a package index: about 450 MB of compilers, kept in the user's cache."""
+    """Needs a package index: 450 MB of compilers, kept in the user's cache with what they made.
+
+    An empty cache, as a fresh machine has it, compiles everything.
+    """
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     argv = [sys.executable, str(ROOT / "script/build-probes"), "--check"]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)

@@ -23,13 +23,14 @@ def broken(ran: Ran | None, what: str) -> tuple[Verdict, str] | None:
 def unrun(seen: Seen, suite: str) -> tuple[Verdict, str, Blame | None] | None:
     """(verdict, reason, blame) where nothing of a suite ran; None where something did.
 
-    Nothing runs without a GPU, nor on one where `smoke` did not come through.
+    Nothing runs without a GPU, nor on one where `smoke` did not come through, nor after Ctrl-C.
     """
     if seen.choice.reason:
         return "skip", seen.choice.reason, "machine"
     if any(s.name == suite or s.name.startswith(f"{suite}.") for s in seen.sessions):
         return None
-    return "inconclusive", "not tried: smoke did not come through", None
+    why = "the run was interrupted" if seen.interrupted else "smoke did not come through"
+    return "inconclusive", f"not tried: {why}", None
 
 
 def no_compiler(seen: Seen, check: Check) -> Check | None:
