@@ -93,7 +93,7 @@ def _steps(scene: Scene, row: Branch, module: Module, *, last: bool) -> Iterator
         if last:
             yield windows.hold(row.branch)
         return
-    yield from _released(scene)
+    yield from _out_of_the_way(scene, row)
     packed = fixes.package(load_reference(), host.os, row.branch, module)
     if packed is None or packed.systems == ("",):
         yield Step(
@@ -106,14 +106,23 @@ def _steps(scene: Scene, row: Branch, module: Module, *, last: bool) -> Iterator
     yield from fixes.steps(load(), load_reference(), host.os, row.branch, module)
 
 
-def _released(scene: Scene) -> Iterator[Step]:
-    """Packages of a driver that are held cannot be replaced."""
+def _out_of_the_way(scene: Scene, row: Branch) -> Iterator[Step]:
+    """What apt would not replace by itself: packages that are held, or newer ones."""
+    if not (scene.host.os.id or "").startswith(("ubuntu", "debian")):
+        return
     held = tuple(name for name in scene.host.held if is_driver(name))
-    if held and (scene.host.os.id or "").startswith(("ubuntu", "debian")):
+    if held:
         yield Step(
             why="these are held: apt would neither replace nor remove them",
             argv=("sudo", "apt-mark", "unhold", *held[:20]),
             check="apt-mark showhold: none of the driver",
+        )
+    there, version = packages(scene), installed(scene)
+    if there and version is not None and numbers(version)[0] > row.branch:
+        yield Step(
+            why=f"apt does not go back to an older release by itself: {version} goes first",
+            argv=("sudo", "apt-get", "purge", "-y", *there[:60]),
+            check="dpkg -l 'nvidia-*' 'libnvidia-*': nothing of the driver is installed (ii)",
         )
 
 

@@ -35,5 +35,7 @@ def advice(
     explains: tuple[str, ...] = (),
 ) -> Advice:
     """One advice."""
-    finding = Finding(id=id, severity=severity, says=says, why=why, steps=steps, source=source)
+    finding = Finding(
+        id=id, severity=severity, says=says, why=why.strip(), steps=steps, source=source
+    )
     return Advice(finding=finding, explains=explains)
