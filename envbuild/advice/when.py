@@ -45,6 +45,12 @@ def _rpm(scene: Scene) -> bool:
     return (row is not None and row.family == "rpm") or (scene.host.os.id or "").startswith(names)
 
 
+def _vgpu(scene: Scene) -> bool:
+    from envbuild.planner.cards import is_vgpu
+
+    return any(gpu.virtual == "vgpu" or is_vgpu(gpu.name or "") for gpu in scene.host.gpus)
+
+
 CONDITIONS: dict[str, Condition] = {
     "wsl2": lambda scene: scene.wsl2,
     "jetson": lambda scene: scene.jetson,
@@ -53,5 +59,6 @@ CONDITIONS: dict[str, Condition] = {
     "podman": _podman,
     "apt": _apt,
     "rpm": _rpm,
+    "vgpu": _vgpu,
     "mig": lambda scene: any(gpu.mig is not None and gpu.mig.enabled for gpu in scene.host.gpus),
 }

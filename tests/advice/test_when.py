@@ -17,6 +17,7 @@ SIDES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "podman": ({"podman": "5.4.2"}, {}),
     "apt": ({"os": "debian13"}, {"os": "fedora43"}),
     "rpm": ({"os": "rockylinux9"}, {"os": "ubuntu24.04"}),
+    "vgpu": ({"gpus": [{"name": "NVIDIA A10-24Q", "cc": 8.6}]}, {}),
     "mig": ({"gpus": [{"name": "NVIDIA A100-SXM4-40GB", "mig_mode": True}]}, {}),
 }  # fmt: skip
 
