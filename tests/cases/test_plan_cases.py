@@ -30,7 +30,7 @@ def test_nothing_given_is_left_out() -> None:
 
 
 def test_how_many_expectations_there_are_of_what() -> None:
-    """Plan and render are replayed here, doctor, build and setup beside, certify in its own tests."""
+    """Plan and render are replayed here, the others in tests of their own."""
     counted = Counter(case.command for case in cases())
     assert counted == {
         "plan": 39, "render": 8, "lock": 1, "build": 4, "certify": 14, "doctor": 28, "setup": 1,
