@@ -18,6 +18,9 @@ from envbuild.values.host import KernelModule, Module
 
 _VERSION = re.compile(r"(?<![\d.])(\d{3,4}\.\d{1,4}(?:\.\d{1,4})?)(?![\d.])", re.ASCII)
 
+# Modules as rpm packages: those of the vendor and of RPM Fusion.
+_RPM = re.compile(r"a?kmod-nvidia|xorg-x11-drv-nvidia")
+
 
 class Right(Value):
     """A driver that drives all cards of a machine.
@@ -139,7 +142,7 @@ def owner(wish: str) -> Step:
 def is_driver(package: str) -> bool:
     """A package of a Linux driver, by its name."""
     rows = {row.what: row.value for row in load_reference().wsl}
-    drives = re.match(rows["linux-driver-packages"], package)
+    drives = re.match(rows["linux-driver-packages"], package) or _RPM.match(package)
     return bool(drives) and not re.match(rows["not-driver-packages"], package)
 
 

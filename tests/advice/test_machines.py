@@ -28,6 +28,8 @@ from envbuild.values.host import (
     Kernel,
     KernelModule,
     Os,
+    Pin,
+    Probe,
     Tool,
     Windows,
     Wsl,
@@ -154,7 +156,11 @@ ONE: list[tuple[str, Host, str, ImageFacts | None]] = [
     ("container-toolkit-old", made({"container_toolkit": "1.16.1"}), "", None),
     ("container-toolkit-mixed", made({"container_toolkit": "1.20.0"}, packages=Pairs({"nvidia-container-toolkit": "1.20.0-1", "libnvidia-container1": "1.17.8-1"})), "", None),
     ("docker-api-old", made({}), "client version 1.43 is too old. Minimum supported API version is 1.44", None),
+    ("module-not-built", bare(os=Os(id="fedora43", arch="x86_64"), packages=Pairs({"akmod-nvidia": "580.95.05"})), "", None),
+    ("driver-mismatch", made({}, libraries=(tool("/usr/lib/libcuda.so.1", "580.105.08"),)), "CUDA error 804", None),
     # WSL and Windows
+    ("wsl-card", made({"wsl": True, "gpus": [{"name": "Tesla K80", "cc": 3.7}], "driver": "472.0"}), "", None),
+    ("smi-missing", wsl(), "bash: nvidia-smi: command not found", None),
     ("wsl-1", Host(platform="wsl1", wsl=Wsl(generation=1)), "", None),
     ("wsl-linux-driver", wsl(packages=Pairs({"nvidia-driver-535": "535.1"}), libraries=(tool("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "535.274.02"),)), "", None),
     ("wsl-linux-driver", wsl(libraries=(tool("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "535.274.02"),)), "", None),
@@ -174,6 +180,8 @@ ONE: list[tuple[str, Host, str, ImageFacts | None]] = [
     ("jetson-image", jetson(), "", ORIN_IMAGE),
     ("jetson-image", jetson(), "", SERVER_IMAGE),
     ("jetson-server-wheels", jetson(), "CUDA error: named symbol not found", SERVER_TORCH),
+    ("smi-missing", jetson(), "bash: nvidia-smi: command not found", None),
+    ("hook-directly", jetson(), "invoking the NVIDIA Container Runtime Hook directly", None),
     # MIG, vGPU, containers
     ("mig-no-instance", made({"gpus": [{"name": "NVIDIA A100-SXM4-40GB", "cc": 8.0, "mig_mode": True}]}), "", None),
     ("cuda-visible-devices", made({"env": {"CUDA_VISIBLE_DEVICES": "3"}}), "no CUDA-capable device is detected", None),
@@ -255,6 +263,9 @@ HEALTHY: list[Host] = [
                                      "fedora43", "rockylinux9", "opensuse15", "arch", "nixos")),
     *(host_of({"docker": v}) for v in ("24.0.7", "26.1.4", "27.5.1", "29.1.2")),
     host_of({"podman": "5.4.2", "podman_root": "rootless"}),
+    Host(probes=(Probe(name="nvml", ok=False, says="libnvidia-ml: libnvidia-ml.so.1: cannot open shared object file"),)),
+    made({"gpus": [PASCAL]}, packages=Pairs({"nvidia-driver-580": "580.95.05"})),
+    made({}, engines=(), container_toolkit=None, cdi=()),
     host_of({"docker_root": "rootless", "no_cgroups": True}),
     host_of({"docker_root": ["rootful", "rootless"], "no_cgroups": False}),
     host_of({"selinux": "enforcing", "container_use_devices": "on", "podman": "5.4.2"}),
@@ -308,6 +319,38 @@ def test_what_follows_is_told_with_its_cause() -> None:
     found = told(made({**GONE, "secure_boot": True}), f"Key was rejected by service\n{SMI}")
     assert [f.id for f in found if f.severity == "error"] == ["secure-boot"]
     assert "does not run" in found[0].why
+
+
+def test_a_card_whose_drivers_ended_is_watched_until_its_branch_is_held() -> None:
+    loose = made({"gpus": [PASCAL]}, packages=Pairs({"cuda-drivers": "580.95.05-1"}))
+    found = next(f for f in told(loose) if f.id == "driver-not-held")
+    assert found.severity == "watch"
+    assert "nvidia-driver-pinning-580" in found.steps[0].argv
+    for held in (
+        replace(loose, held=("cuda-drivers",)),
+        replace(loose, packages=Pairs({"cuda-drivers-580": "580.95.05-1"})),
+        replace(
+            loose,
+            pins=(Pin(path="/etc/apt/preferences.d/x", package="*nvidia*", rule="version 580.*"),),
+        ),
+        replace(host_of({}), packages=loose.packages),
+    ):
+        assert "driver-not-held" not in {f.id for f in told(held)}
+
+
+def test_a_driver_that_is_held_or_newer_goes_first() -> None:
+    host = made(
+        {"gpus": [PASCAL], "driver": "595.71.05", "nvidia_smi": SMI},
+        packages=Pairs(
+            {"nvidia-driver-595-open": "595.71.05", "nvidia-container-toolkit": "1.18.1"}
+        ),
+        held=("nvidia-driver-595-open",),
+    )
+    steps = [step.argv[1:3] + step.argv[-1:] for step in told(host)[0].steps[:2]]
+    assert steps == [
+        ("apt-mark", "unhold", "nvidia-driver-595-open"),
+        ("apt-get", "purge", "nvidia-driver-595-open"),
+    ]
 
 
 def test_holes_of_the_toolkit_warn_only_where_fixes_were_missed() -> None:

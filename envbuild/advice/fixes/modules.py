@@ -47,6 +47,18 @@ def without_nouveau(*, rpm: bool) -> tuple[Step, ...]:
     )
 
 
+def by_akmods() -> tuple[Step, ...]:
+    """Build the module where akmods does it at the start, as packages of RPM Fusion have it."""
+    return (
+        Step(
+            why="build what is missing for this kernel; a failed build names its log",
+            argv=("sudo", "akmods", "--force"),
+            check="modinfo -F version nvidia: the version",
+        ),
+        load("nvidia-smi: the card"),
+    )
+
+
 def built(headers: str, install: str) -> tuple[Step, ...]:
     """Build the driver's module for the kernel that runs.
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from envbuild.advice.installing import owner, release
 from envbuild.advice.rows import where
-from envbuild.advice.rules import Advice, Rule, advice, fit, loading
+from envbuild.advice.rules import Advice, Rule, advice, fit, jetson, loading
 from envbuild.advice.scene import Scene
 from envbuild.matrix.load import load
 from envbuild.planner.table import cite
@@ -139,4 +139,11 @@ def _modules_known(scene: Scene) -> bool:
     return bool(kernel.majors) and "nvidia-uvm" not in dict(kernel.majors)
 
 
-RULES: tuple[Rule, ...] = (*fit.RULES, *loading.RULES, fabric_manager, compute_mode, memory_module)
+RULES: tuple[Rule, ...] = (
+    jetson.no_smi,
+    *fit.RULES,
+    *loading.RULES,
+    fabric_manager,
+    compute_mode,
+    memory_module,
+)

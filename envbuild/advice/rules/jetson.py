@@ -176,4 +176,4 @@ def no_smi(scene: Scene) -> Iterator[Advice]:
     )
 
 
-RULES: tuple[Rule, ...] = (server_driver, image_of_another_line, server_wheels, no_smi)
+RULES: tuple[Rule, ...] = (server_driver, image_of_another_line, server_wheels)

@@ -173,7 +173,9 @@ def not_built(scene: Scene) -> Iterator[Advice]:
     needs, install = (row.needs, _INSTALL.get(row.manager, "")) if row else ("", "")
     dkms = any("dkms" in name for name in packages(scene))
     steps = modules.built(needs if install else "", install)
-    if not dkms and fix is not None:
+    if any(name.startswith("akmod") for name in packages(scene)):
+        steps = modules.by_akmods()
+    elif not dkms and fix is not None:
         steps = fix.steps
     yield advice(
         "module-not-built",
@@ -219,7 +221,7 @@ def mismatch(scene: Scene) -> Iterator[Advice]:
 
 def _mismatch(scene: Scene, module: KernelModule, loaded: str, files: str) -> Advice:
     says = f"the driver's libraries are {files}, and its kernel module that runs is {loaded}"
-    explains = (*SILENT, "nvml-mismatch", "cuda-803", "cuda-804", "cdi-stale")
+    explains = (*SILENT, "nvml-mismatch", "cuda-803", "cuda-804", "cdi-stale", "forward-compat")
     if scene.host.inside_container is not None:
         says += ": this container holds driver files of its own, or is older than the driver"
         steps: tuple[Step, ...] = (
@@ -313,7 +315,18 @@ def kept_for_a_guest(scene: Scene) -> Iterator[Advice]:
 def look_failed(scene: Scene) -> Iterator[Advice]:
     """Only we did not find the library: nvidia-smi, which is built with it, answers."""
     seen = scene.saw("nvml-not-found")
-    if seen is None or seen.log != "nvml" or not scene.driver_works:
+    if seen is None or seen.log != "nvml":
+        return
+    if scene.native and not scene.host.gpus and scene.host.inside_container is None:
+        yield advice(
+            "no-gpu",
+            "info",
+            "no NVIDIA card is on this machine, and no driver of one",
+            why="Images can be planned and built here (envbuild plan --cc), and run elsewhere.",
+            source="errors/nvml-not-found sourced",
+            explains=("nvml-not-found", "smi-missing"),
+        )
+    if not scene.driver_works:
         return
     yield advice(
         "nvml-not-found",

@@ -272,7 +272,7 @@ def card(scene: Scene) -> Iterator[Advice]:
                 ),
             ),
             source=cited("cards"),
-            explains=_GONE if never else (),
+            explains=(*_GONE, "wsl-windows-driver") if never else (),
         )
         return
 
