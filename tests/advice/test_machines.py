@@ -119,6 +119,7 @@ ONE: list[tuple[str, Host, str, ImageFacts | None]] = [
     ("secure-boot", made(GONE, kernel=replace(nvidia(on_disk="580.95.05", path="/lib/modules/6.8.0/updates/dkms/nvidia.ko"), secure_boot=True)), "", None),
     ("module-not-loaded", made({**GONE, "secure_boot": False}), "", None),
     ("module-not-loaded", made(GONE, configs=setting("/etc/modprobe.d/x.conf", blacklist__nvidia="")), "", None),
+    ("module-not-loaded", made(GONE, configs=setting("/proc/cmdline", modprobe__blacklist="nouveau,nvidia")), "", None),
     ("module-not-built", bare(packages=Pairs({"nvidia-dkms-580-open": "580.95.05-0ubuntu1", "linux-image": "6.8"})), "", None),
     ("driver-mismatch", made({}, libraries=(tool("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "580.105.08"),)), "", None),
     ("driver-mismatch", made({}, libraries=(tool("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "575.64"),)), "CUDA error 803", None),

@@ -122,8 +122,8 @@ def holes(scene: Scene) -> Iterator[Advice]:
     version = release(tool.version) if tool is not None else None
     if here is None or version is None or any(map(is_snap, taken(here))):
         return
-    modes = {"cdi" in engine.access for engine in taken(here)} | {False}
-    found = [hole for hole in load().holes if any(_has(hole, version, cdi=cdi) for cdi in modes)]
+    # An image can be started either way, whatever way the engine prefers.
+    found = [h for h in load().holes if any(_has(h, version, cdi=cdi) for cdi in (True, False))]
     if not found:
         return
     fixed, several = max((hole.fixed for hole in found), key=numbers), len(found) > 1

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from envbuild.advice.installing import owner, release
 from envbuild.advice.rows import where
-from envbuild.advice.rules import Advice, Rule, advice, fit, jetson, loading
+from envbuild.advice.rules import Advice, Rule, advice, fit, jetson, loading, same_version
 from envbuild.advice.scene import Scene
 from envbuild.matrix.load import load
 from envbuild.planner.table import cite
@@ -143,6 +143,7 @@ RULES: tuple[Rule, ...] = (
     jetson.no_smi,
     *fit.RULES,
     *loading.RULES,
+    *same_version.RULES,
     fabric_manager,
     compute_mode,
     memory_module,

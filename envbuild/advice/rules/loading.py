@@ -1,4 +1,4 @@
-"""Whether the driver's kernel module runs: missing, refused, kept out, of another version."""
+"""Whether the driver's kernel module runs: missing, refused, kept out, not built, not loaded."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,9 @@ from envbuild.advice.fixes import driver as fixes
 from envbuild.advice.fixes import modules, secure_boot
 from envbuild.advice.installing import (
     installed,
-    library,
     module_of,
     owner,
     packages,
-    release,
     right,
 )
 from envbuild.advice.rows import where
@@ -19,9 +17,8 @@ from envbuild.advice.rules.fit import NO_GPU, SILENT
 from envbuild.advice.scene import Scene
 from envbuild.advice.when import holds
 from envbuild.matrix.load import load, load_reference
-from envbuild.planner.ranges import numbers
 from envbuild.values.finding import Step
-from envbuild.values.host import KernelModule
+from envbuild.values.host import Config
 
 _INSTALL = {
     "apt": "apt-get install -y",
@@ -127,7 +124,7 @@ def not_loaded(scene: Scene) -> Iterator[Advice]:
         return
     if any(gpu.held_by == "vfio-pci" for gpu in scene.host.gpus):
         return
-    files = [c.path for c in scene.host.configs for name in _KEPT_OUT if name in dict(c.values)]
+    files = [config.path for config in scene.host.configs if _keeps_out(config)]
     why = "modprobe says the reason: a refused signature, another driver that holds the card, or "
     why += "a card that this driver does not drive. The kernel log has it, too."
     steps = [modules.load(_SEES), _log()]
@@ -136,8 +133,9 @@ def not_loaded(scene: Scene) -> Iterator[Advice]:
         steps = [
             Step(
                 why="this line keeps the module out",
-                text=f"take the line with nvidia out of {files[0]}",
-                check=f"grep nvidia {files[0]}: nothing",
+                text=f"take nvidia out of {files[0]} (for /proc/cmdline: out of the start line of "
+                "the boot loader)",
+                check=f"grep nvidia {files[0]}: nothing, after the restart",
             ),
             modules.start_image(rpm=holds("rpm", scene)),
             modules.restart(_SEES),
@@ -151,6 +149,11 @@ def not_loaded(scene: Scene) -> Iterator[Advice]:
         source="errors/smi-failed sourced",
         explains=SILENT,
     )
+
+
+def _keeps_out(config: Config) -> bool:
+    listed = (config.values.get("modprobe.blacklist") or "").split(",")
+    return "nvidia" in listed or any(name in dict(config.values) for name in _KEPT_OUT)
 
 
 def _log() -> Step:
@@ -194,80 +197,6 @@ def not_built(scene: Scene) -> Iterator[Advice]:
         ),
         source=fix.source if fix is not None else "errors/smi-failed sourced",
         explains=(*SILENT, "module-not-loaded"),
-    )
-
-
-def mismatch(scene: Scene) -> Iterator[Advice]:
-    """The module that runs, the one on disk and the libraries are not of one version."""
-    module, files = module_of(scene), library(scene)
-    loaded = release(module.version) if module is not None else None
-    if module is None or loaded is None or not scene.native:
-        return
-    if files is not None and files != loaded:
-        yield _mismatch(scene, module, loaded, files)
-    elif module.on_disk is not None and module.on_disk != loaded:
-        broken = scene.saw("nvml-mismatch") is not None
-        yield advice(
-            "driver-mismatch" if broken else "driver-restart",
-            "error" if broken else "watch",
-            f"driver {loaded} runs, {module.on_disk} is installed: it begins with the next start",
-            why="An update replaced the module's file. Programs that start between the two can "
-            "meet libraries of the other version.",
-            steps=(modules.restart(f"cat /sys/module/nvidia/version: {module.on_disk}"),),
-            source="errors/nvml-mismatch sourced",
-            explains=("nvml-mismatch",),
-        )
-
-
-def _mismatch(scene: Scene, module: KernelModule, loaded: str, files: str) -> Advice:
-    says = f"the driver's libraries are {files}, and its kernel module that runs is {loaded}"
-    explains = (*SILENT, "nvml-mismatch", "cuda-803", "cuda-804", "cdi-stale", "forward-compat")
-    if scene.host.inside_container is not None:
-        says += ": this container holds driver files of its own, or is older than the driver"
-        steps: tuple[Step, ...] = (
-            Step(
-                why="files of the driver are mounted when a container starts; an image must hold "
-                "none of its own",
-                text="start a new container from an image without driver packages (libcuda1, "
-                "libnvidia-*)",
-                check="ldconfig -p, in it: one libcuda.so.1, of the machine's version",
-            ),
-        )
-    elif module.on_disk in {None, files}:
-        newer = numbers(files) > numbers(loaded)
-        steps = (modules.restart(f"cat /sys/module/nvidia/version: {files}"),)
-        if newer and module.on_disk is None:
-            steps = (_on_disk(files), *steps)
-    else:
-        fix = right(scene)
-        says += f", {module.on_disk} on disk: two drivers were installed over each other"
-        steps = (_two_installs(), *(fix.steps if fix is not None else ()))
-    return advice(
-        "driver-mismatch",
-        "error",
-        says,
-        why="The two must be of one version. An update replaces the files at once, the module "
-        "at the next start alone.",
-        steps=steps,
-        source="errors/nvml-mismatch sourced",
-        explains=explains,
-    )
-
-
-def _on_disk(files: str) -> Step:
-    return Step(
-        why="the module that the next start takes",
-        argv=("modinfo", "-F", "version", "nvidia"),
-        check=f"{files}; another version: it was not built, sudo dkms autoinstall first",
-    )
-
-
-def _two_installs() -> Step:
-    return Step(
-        why="files of the vendor's own installer lie over those of packages, or the other way",
-        text="where the .run installer was used: sudo nvidia-uninstall; then the packages of one "
-        "driver again, all of one version",
-        check="modinfo -F version nvidia and ls /usr/lib*/*/libcuda.so.*: one version",
     )
 
 
@@ -344,7 +273,6 @@ RULES: tuple[Rule, ...] = (
     nouveau,
     not_built,
     not_loaded,
-    mismatch,
     lost,
     kept_for_a_guest,
 )
