@@ -103,7 +103,7 @@ def _or(step: Step) -> Step:
 def _by_name() -> Step:
     return Step(
         why="CDI touches no control group by itself: the engine gives what it names",
-        text="start containers with --device nvidia.com/gpu=all, on both daemons",
+        text="start containers with --device nvidia.com/gpu=all, whichever daemon it is",
         check="nvidia-smi in it shows the card",
     )
 

@@ -71,7 +71,12 @@ def _fabric_steps(scene: Scene, *, there: bool, other: bool) -> tuple[Step, ...]
         argv=("sudo", "systemctl", "enable", "--now", "nvidia-fabricmanager"),
         check="nvidia-smi -q: Fabric, State: Completed",
     )
-    return (start,) if there and not other else (install, start)
+    said = Step(
+        why="where it ends again, it says why",
+        argv=("sudo", "journalctl", "-u", "nvidia-fabricmanager", "-n", "50"),
+        check="no line with an error",
+    )
+    return (start, said) if there and not other else (install, start)
 
 
 def compute_mode(scene: Scene) -> Iterator[Advice]:

@@ -99,7 +99,9 @@ def stub(scene: Scene) -> Iterator[Advice]:
         why=f"{where_from} puts it before the driver's own. " + (where(seen) if seen else ""),
         steps=(
             Step(
-                why="only the linker may look there",
+                why="only the linker may look there"
+                if stubs
+                else "the driver's own libcuda is then loaded",
                 text=f"take {path.rpartition('/')[0]} out of {where_from}"
                 + ("" if first.source == "LD_LIBRARY_PATH" else ", then sudo ldconfig"),
                 check="ldconfig -p | grep libcuda.so.1, and env | grep LD_LIBRARY_PATH: none of it",

@@ -61,7 +61,7 @@ def old_windows(scene: Scene) -> Iterator[Advice]:
 def switched_off(scene: Scene) -> Iterator[Advice]:
     """The GPU is switched off for Linux in a settings file."""
     for config in scene.host.configs if scene.wsl2 else ():
-        for name in ("gpu.enabled", "wsl2.gpuSupport"):
+        for name in need("gpu").value.split():
             if (config.values.get(name) or "").lower() != "false":
                 continue
             yield advice(
@@ -76,7 +76,7 @@ def switched_off(scene: Scene) -> Iterator[Advice]:
                     ),
                     windows.restart_wsl("WSL reads its settings when it starts"),
                 ),
-                source=cited("custom-kernel"),
+                source=cited("gpu"),
                 explains=(*_GONE, "wsl-no-dxg", "wsl-windows-driver"),
             )
 
