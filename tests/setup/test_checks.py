@@ -26,6 +26,7 @@ BLACKWELL = asked("ubuntu", cc=("12.0",), base_os="ubuntu24.04")
 ADA = asked("ubuntu", cc=("8.9",), base_os="ubuntu24.04", where="host")
 JETSON = asked("jetson", cc=("8.7",), l4t="36.4")
 RENTED = asked("rented", cc=("6.1",))
+PODMAN = asked("debian", cc=("8.6",), base_os="debian12", way="podman")
 RPM = asked("rhel", cc=("6.1",), base_os="rockylinux9")
 
 Files = dict[str, str]
@@ -72,6 +73,11 @@ def listed(version: str) -> Files:
 
 
 CASES: list[tuple[Section, Files, Files]] = [
+    (
+        section(PODMAN, "podman"),
+        {"bin/podman": program("echo 4.3.1")},
+        {"bin/podman": program("echo 3.4.4")},
+    ),
     (
         section(WSL, "gpu"),
         smi("581.42", "usr/lib/wsl/lib"),
@@ -200,7 +206,7 @@ NOTHING_WANTED = {"no-linux-driver", "hold-driver", "secure-boot"}
 
 @pytest.mark.parametrize("one", {c[0].id: c[0] for c in CASES}.values(), ids=lambda one: one.id)
 def test_a_check_where_nothing_is_there(one: Section, tmp_path: Path) -> None:
-    nothing = docker("exit 127")
+    nothing = {**docker("exit 127"), "bin/podman": program("exit 127")}
     assert holds(one, nothing, tmp_path / "empty") == (one.id in NOTHING_WANTED)
 
 

@@ -32,7 +32,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:  # 
 
 def mutated(document: Any, dice: random.Random) -> Any:  # noqa: ANN401
     copy = json.loads(json.dumps(document))
-    for _ in range(dice.randint(1, 4)):
+    for _ in range(dice.randint(0, 3)):
         *way, last = dice.choice(leaves(copy))
         place = copy
         for key in way:

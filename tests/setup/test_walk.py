@@ -60,9 +60,7 @@ def installed(made: Guide) -> set[str]:
     for one in made.sections:
         for step in one.steps:
             words = " ".join(step.argv)
-            for match in re.finditer(
-                r"(?:apt-get|dnf|zypper|pip|pacman) [^|&;]*?install ([^|&;>]*)", words
-            ):
+            for match in INSTALLS.finditer(words):
                 found |= {word for word in match[1].split() if not word.startswith("-")}
     return found
 
@@ -89,6 +87,14 @@ def test_each_section_says_why_how_to_check_and_what_failure_means(name: str) ->
             assert step.why, one.id
             assert step.check, one.id
             assert bool(step.argv) != bool(step.text), (one.id, step)
+
+
+@ALL
+def test_an_engine_is_there_before_it_lends_a_gpu(name: str) -> None:
+    made = GUIDES[name]
+    if "container-toolkit" in ids(made) and made.kind != "jetson":
+        first = ids(made)[: ids(made).index("container-toolkit")]
+        assert {"docker", "podman"} & set(first)
 
 
 @ALL

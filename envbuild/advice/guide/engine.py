@@ -10,6 +10,8 @@ from envbuild.values.finding import Step
 from envbuild.values.guide import Section
 from envbuild.values.host import EngineFacts, Tool
 
+_INSTALL = "engines/docker/install sourced"
+
 
 def facts(case: Case, name: str) -> EngineFacts | None:
     """The engine of that name, one that answers before one that does not."""
@@ -87,14 +89,16 @@ def desktop(case: Case) -> Section | None:
 def docker_engine(case: Case) -> Section | None:
     """Docker Engine in the system itself."""
     row = _row(case)
-    if case.way == "docker-desktop" or name(case) != "docker" or row is None or case.os is None:
+    if case.way == "docker-desktop" or name(case) != "docker":
         return None
     found = facts(case, "docker")
     here = found.answers and not is_desktop(found) if found is not None else None
     if found is None and looked(case.host, "engines"):
         here = False
     asleep = found is not None and not found.answers
-    steps = (docker.started(), docker.group()) if asleep else docker.steps(row, case.os)
+    steps: tuple[Step, ...] = (docker.started(), docker.group())
+    if not asleep:
+        steps = docker.steps(row, case.os) if row and case.os else (_by_hand(), *steps)
     return Section(
         id="docker",
         title="Docker Engine answers",
@@ -106,8 +110,55 @@ def docker_engine(case: Case) -> Section | None:
         state=state(here),
         seen=f"docker {found.version or ''} {found.says or 'answers'}" if found else "",
         way="docker" if case.kind == "wsl2" else "",
-        source=f"engine_packages/docker/{row.name} {row.status}",
+        source=f"engine_packages/docker/{row.name} {row.status}" if row else _INSTALL,
     )
+
+
+def _by_hand() -> Step:
+    every = load_reference().engines
+    says = next(r.says for r in every if (r.engine, r.feature) == ("docker", "install"))
+    return Step(
+        why="no row is about the packages of this system",
+        text=f"install {says}",
+        check="docker --version",
+    )
+
+
+def podman(case: Case) -> Section | None:
+    """Podman from the system's own packages, where it was chosen or is there."""
+    since = _since("podman", "cdi")
+    if name(case) != "podman" or since is None:
+        return None
+    found = facts(case, "podman")
+    new = at_least(found.version, since) if found is not None and found.answers else None
+    if found is None and looked(case.host, "engines"):
+        new = False
+    return Section(
+        id="podman",
+        title=f"Podman {since} or newer",
+        why="the first that reads CDI; it needs neither a server nor root",
+        steps=(
+            Step(
+                why="podman comes with the system; one that is too old means a newer system",
+                text=f"install podman {since} or newer from the packages of this system",
+                check="podman --version",
+            ),
+        ),
+        test=f"printf '%s\\n' {since} \"$(podman version --format '{{{{.Client.Version}}}}' "
+        '2>/dev/null)" | sort -CV',
+        fails="podman is not there, or older: this system has none that can lend a GPU, so take "
+        "--engine docker",
+        state=state(new),
+        seen=f"podman {found.version or ''} {found.says or 'answers'}" if found else "",
+        source="engines/podman/cdi sourced",
+    )
+
+
+def _system(case: Case) -> str | None:
+    """The system's name, also of one that no row is about."""
+    if case.os is not None:
+        return case.os.id
+    return case.host.os.id if case.host is not None else None
 
 
 def _row(case: Case) -> EnginePackages | None:
@@ -142,14 +193,17 @@ def container_toolkit(case: Case) -> Section | None:
         state=state(known),
         seen=f"container toolkit {tool.version or ''}" if tool is not None else "",
         way="docker" if case.kind == "wsl2" else "",
-        source="container_packages/apt sourced"
-        if not _rpm(case)
-        else "container_packages/dnf sourced",
+        source=_packages(case),
     )
 
 
-def _rpm(case: Case) -> bool:
-    return case.os is not None and case.os.family == "rpm"
+def _packages(case: Case) -> str:
+    """The row that the container toolkit's packages are from."""
+    jetson = "jetson" if case.kind == "jetson" else "linux"
+    row = container.packages(load_reference(), Containers(os=_system(case), platform=jetson))
+    if row is None:
+        return "engines/nvidia-container-toolkit/install sourced"
+    return f"container_packages/{row.manager} {row.status}"
 
 
 def _toolkit_steps(case: Case) -> tuple[Step, ...]:
@@ -160,7 +214,7 @@ def _toolkit_steps(case: Case) -> tuple[Step, ...]:
     here = Containers(
         engines=(facts(case, engine) or EngineFacts(name=engine),),
         toolkit=tool,
-        os=case.os.id if case.os is not None else None,
+        os=_system(case),
         platform="jetson" if case.kind == "jetson" else "wsl2" if case.kind == "wsl2" else "linux",
         l4t=host.jetson.l4t if host is not None and host.jetson is not None else None,
     )

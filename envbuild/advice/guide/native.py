@@ -221,6 +221,7 @@ SECTIONS: tuple[Make, ...] = (
     signed_module,
     driver_runs,
     engine.docker_engine,
+    engine.podman,
     engine.container_toolkit,
     engine.container_gpu,
     engine.rootless,

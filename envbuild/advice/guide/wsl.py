@@ -101,6 +101,7 @@ SECTIONS: tuple[Make, ...] = (
     no_linux_driver,
     systemd,
     engine.docker_engine,
+    engine.podman,
     engine.container_toolkit,
     engine.container_gpu,
     toolkit.toolkit,
