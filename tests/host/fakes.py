@@ -60,7 +60,7 @@ class Machine:
         key = "nvml" if argv[0] == sys.executable else " ".join(argv)
         if env.get("DOCKER_BUILDKIT"):
             key = f"DOCKER_BUILDKIT={env['DOCKER_BUILDKIT']} {key}"
-        rc, out, *err = self.commands.get(key, (127, "", f"{argv[0]}: not on this machine"))
+        rc, out, *err = self.commands.get(key, (127, "", f"{key.split()[0]}: not on this machine"))
         return Completed(tuple(argv), rc, out, "".join(err), False, 0.0)
 
     def detect(self, root: Path, runner: Callable[..., Completed] | None = None) -> Host:
