@@ -33,6 +33,7 @@ _FLAG = {"gpus": "gpu", "cc": "cc"}
 _KEY = {"--gpu": "gpus", "--base-os": "os"}
 _KEYS = ("name", "count", "host", *_MANY, *_ONE)
 _BYTES = 64 * 1024 * 1024
+_NODES = "write `- name: ...` entries, each with gpus, cc or host"
 
 Facts = tuple[tuple[str, tuple[str, ...]], ...]
 """What a node says of its machine: key and texts; equal facts, one look-up."""
@@ -50,10 +51,9 @@ def read(path: str, flags: RequestFlags, matrices: Matrices) -> tuple[Node, ...]
         InputError: no list of nodes, an unknown key, a name twice, or a value that is wrong; says
             the line.
     """
-    file = load(path, most=_BYTES)
+    file = load(path, most=_BYTES, fix=_NODES)
     if not isinstance(file.root.value, list):
-        fix = "write `- name: ...` entries, each with gpus, cc or host"
-        file.wrong(file.root.line, "is not a list of nodes", fix)
+        file.wrong(file.root.line, "is not a list of nodes", _NODES)
     targets: dict[Facts, Target] = {}
     found: dict[str, Node] = {}
     for entry in file.root.value:

@@ -80,8 +80,13 @@ class YamlFile(NamedTuple):
         raise _wrong(self.path, line, says, fix)
 
 
-def load(path: str, *, most: int = 64 * 1024) -> YamlFile:
+def load(path: str, *, most: int = 64 * 1024, fix: str = _LINES) -> YamlFile:
     """Read a file that is no longer than ``most`` bytes.
+
+    Args:
+        path: of the file.
+        most: bytes that are read at most.
+        fix: what to write where it holds nothing, or no YAML.
 
     Raises:
         InputError: not there, too long, not UTF-8, not YAML, nothing in it, a key twice, or YAML
@@ -92,14 +97,14 @@ def load(path: str, *, most: int = 64 * 1024) -> YamlFile:
     text = _text(path, most)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return YamlFile(path, _Events(path, yaml.parse(text, Loader=loader)).document())
+        return YamlFile(path, _Events(path, yaml.parse(text, Loader=loader)).document(fix))
     except yaml.reader.ReaderError as e:
         line = text.count("\n", 0, e.position) + 1
         raise _wrong(path, line, "holds a control character", "take it out") from e
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
         says = f"is not YAML: {getattr(e, 'problem', None) or e}"
-        raise _wrong(path, mark.line + 1 if mark else 1, says, _LINES) from e
+        raise _wrong(path, mark.line + 1 if mark else 1, says, fix) from e
 
 
 def _text(path: str, most: int) -> str:
@@ -123,14 +128,14 @@ class _Events:
         self.events = events
         self.at: Any = next(events)
 
-    def document(self) -> Node:
-        """The only document of the file."""
+    def document(self, fix: str) -> Node:
+        """The only document of the file; ``fix`` is for one that holds nothing."""
         if self._next() == "StreamEnd":
-            self._wrong("is empty", _LINES)
+            self._wrong("is empty", fix)
         self._next()
         root = self._node(0)
         if not root.value:
-            self._wrong("is empty", _LINES)
+            self._wrong("is empty", fix)
         self._next()
         if self._next() != "StreamEnd":
             self._wrong("begins a second document", "keep one")

@@ -225,6 +225,16 @@ def test_a_host_that_cannot_be_fails_on_demand(tmp_path: Path, capfd: Cap) -> No
     assert capfd.readouterr().out.splitlines()[0] == "refuse  0 images for 0 of 3 nodes"
 
 
+@pytest.mark.parametrize("text", ["", "# nodes\n", "[]", "name: one", "- [a"])
+def test_a_file_without_nodes_says_how_nodes_are_written(
+    text: str, tmp_path: Path, capfd: Cap
+) -> None:
+    path = tmp_path / "hosts.yaml"
+    path.write_text(text)
+    assert run(["plan", "--fleet", str(path)]) == 2
+    assert "`- name: ...` entries, each with gpus, cc or host" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     "args", [["--cc", "8.6"], ["--gpu", "T4"], ["--host", "x.json"], ["plan.json"]]
 )
