@@ -33,18 +33,18 @@ def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverN
     if row.tegra or target.platform.startswith("jetson"):
         return DriverNeed(cc=cc)  # its driver is part of its L4T
     cards = [card for card in target.cards if card.cc == cc]
-    if any(card.vgpu for card in cards):
-        return DriverNeed(cc=cc, min=least)  # its hypervisor's release decides, not the card
-    firsts = [card.first_driver or row.first_driver for card in cards]
-    # A cc by itself stands for any card of it: the first of them sets the floor.
-    first = max((f for f in firsts or [row.first_driver] if f), key=numbers, default=None)
+    # Of any card of the cc: a release that lists one product is no bound, others drove it before.
     # What first drove a card is known of Linux drivers alone; both follow from the toolkit.
-    first = (None if windows else first) or _of_first_toolkit(table, row, windows=windows)
+    first = (None if windows else row.first_driver) or _of_first_toolkit(
+        table, row, windows=windows
+    )
     here = numbers(target.driver) if target.driver is not None else ()
     if first and here < numbers(first) and cards and all(card.driven for card in cards):
         first = None  # the driver in hand drives them, whatever the first was
     if first is not None and (least is None or numbers(first) > numbers(least)):
         least = first
+    if any(card.vgpu for card in cards):
+        return DriverNeed(cc=cc, min=least)  # which one it takes is decided by its hypervisor
     if row.last_branch is not None:
         branch = drivers.branch(table, row.last_branch)
     else:

@@ -33,7 +33,11 @@ def _branches(table: Table, cards: tuple[Card, ...]) -> tuple[str, str] | None:
     ending = [
         (row.last_branch, card) for card in cards if (row := table.capability(card.cc)).last_branch
     ]
-    starting = [(first, card) for card in cards if (first := _first(table, card)) is not None]
+    starting = [
+        (first, card)
+        for card in cards
+        if (first := table.capability(card.cc).first_driver) is not None
+    ]
     if not ending or not starting:
         return None
     last, old = min(ending, key=lambda pair: pair[0] or 0)
@@ -42,10 +46,6 @@ def _branches(table: Table, cards: tuple[Card, ...]) -> tuple[str, str] | None:
         return None
     reason = f"{_name(table, old)} ends with R{last}, {_name(table, new)} begins with {first}"
     return reason, _rows(table, old, new)
-
-
-def _first(table: Table, card: Card) -> str | None:
-    return card.first_driver or table.capability(card.cc).first_driver
 
 
 def _name(table: Table, card: Card) -> str:

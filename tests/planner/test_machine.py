@@ -7,7 +7,7 @@ import pytest
 from envbuild.planner.cards import is_vgpu
 from envbuild.values.codec import load as read
 from envbuild.values.codec import replace
-from envbuild.values.host import Gpu, Host, Mig
+from envbuild.values.host import Driver, Gpu, Host, Mig, Module, Os
 from tests.planner.ask import ask, ids
 
 HOSTS = Path(__file__).resolve().parents[1] / "hosts"
@@ -32,11 +32,45 @@ def test_a_second_card_that_only_the_bus_shows_is_spoken_of() -> None:
     (text,) = says(both, "card-not-driven")
     assert "GTX 1080 Ti" in text
     assert "needs the proprietary ones" in text
+    assert "needs a machine of its own" in text
     assert not says(replace(here, gpus=driven), "card-not-driven")
     newer = replace(both, driver=replace(here.driver, version="590.48.01", module=None))
     assert "R580 is its last driver branch" in says(newer, "card-not-driven")[0]
     # A machine whose only cards are undriven is planned for them.
     assert ask(host=replace(both, gpus=(pascal,), driver=None)).cc == ("6.1",)
+
+
+ADA = Gpu(name="NVIDIA GeForce RTX 4090", cc="8.9", source="nvml")
+AMPERE = Gpu(name="NVIDIA GeForce RTX 3060", cc="8.6", source="nvml")
+PASCAL = Gpu(name="NVIDIA GeForce GTX 1080 Ti", cc="6.1", source="pci")
+KEPLER = Gpu(name="NVIDIA GeForce GT 710", cc="3.5", source="pci")
+
+
+@pytest.mark.parametrize(
+    ("cards", "driver", "module", "why", "one"),
+    [
+        ((ADA, PASCAL), "580.95.05", "open", "needs the proprietary ones", "install R580"),
+        ((ADA, PASCAL), "610.43.02", "open", "R580 is its last driver branch", "install R580"),
+        ((AMPERE, KEPLER), "580.95.05", "proprietary", "R470 is its last", "install R470"),
+        ((ADA, KEPLER), "580.95.05", "proprietary", "needs a machine of its own", ""),
+        ((ADA, PASCAL), "580.95.05", "proprietary", "by another driver, or by none", ""),
+    ],
+)
+def test_one_driver_for_both_cards_is_named_where_there_is_one(
+    cards: tuple[Gpu, Gpu], driver: str, module: Module, why: str, one: str
+) -> None:
+    """Made: two cards on one bus, of which the driver in hand holds the first."""
+    here = Host(
+        kind="made",
+        gpus=cards,
+        driver=Driver(version=driver, module=module),
+        os=Os(id="ubuntu24.04", arch="x86_64"),
+        platform="linux",
+    )
+    (found,) = (f for f in ask(host=here).findings if f.id == "card-not-driven")
+    assert why in found.why
+    assert ("needs a machine of its own" in found.why) is (cards == (ADA, KEPLER))
+    assert [one in step.text for step in found.steps] == [True] * bool(one)
 
 
 @pytest.mark.parametrize(

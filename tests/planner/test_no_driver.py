@@ -5,13 +5,14 @@ The hosts are made: cards by name, cc and PCI id as pci.ids and the vendor's tab
 
 import pytest
 
+from envbuild.matrix.load import load_names
 from envbuild.planner.cards import is_vgpu
 from envbuild.planner.ranges import numbers
 from envbuild.values.codec import replace
 from envbuild.values.finding import Finding
 from envbuild.values.host import Driver, Gpu, Host, Jetson, Module, Os, Wsl
 from envbuild.values.plan import Plan
-from tests.planner.ask import ask, ids
+from tests.planner.ask import ask, ids, table
 
 PASCAL = Gpu(name="NVIDIA GeForce GTX 1080 Ti", cc="6.1", pci_id="10de:1b06")
 ADA = Gpu(name="NVIDIA GeForce RTX 4070 SUPER", cc="8.9", pci_id="10de:2783")
@@ -144,6 +145,39 @@ def test_the_first_listing_is_no_bound_and_the_first_branch_is(
     assert [f.severity for f in plan.findings if f.id == "driver-first"] == [outcome] * bool(
         outcome
     )
+
+
+@pytest.mark.parametrize(
+    ("gpu", "cuda", "least"),
+    [
+        ("GeForce RTX 4090", "12.8", "525.60.13"),
+        ("H100", "12.8", "525.60.13"),
+        ("GeForce RTX 4070 SUPER", "12.8", "525.60.13"),
+        ("GeForce RTX 4090", "11.8", "520.61.05"),
+        ("GeForce RTX 5060", "12.8", "570.86.16"),
+        ("GeForce RTX 5060", "13.0", "580.65.06"),
+        ("GB10", "13.0", "580.95.05"),
+    ],
+)
+def test_the_least_driver_of_a_product_is_that_of_its_cc(gpu: str, cuda: str, least: str) -> None:
+    plan = ask(gpus=(gpu,), cuda=cuda)
+    assert [need.min for need in plan.driver] == [least]
+    assert plan.driver[0].min == ask(plan.cc[0], cuda=cuda).driver[0].min
+
+
+def test_no_product_is_listed_before_its_cc_is_driven() -> None:
+    """What makes the first driver of a cc the floor of all its products."""
+    for product in load_names().products:
+        first = table().capability(product.cc).first_driver if product.cc else None
+        if first is not None and product.first_driver is not None:
+            assert numbers(product.first_driver) >= numbers(first), product.name
+
+
+def test_a_card_seen_at_work_has_the_floor_of_its_cc() -> None:
+    """Recorded by others: an RTX 5060 on 570.133.07, which lists it nowhere."""
+    gpu = Gpu(name="NVIDIA GeForce RTX 5060", cc="12.0")
+    seen = ask(host=machine(gpu, driver="570.133.07", module="open", source="nvml"))
+    assert [need.min for need in seen.driver] == ["570.86.16"]
 
 
 @pytest.mark.parametrize(

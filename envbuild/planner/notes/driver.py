@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from envbuild.matrix.model import ImageTag, JetsonRow
 from envbuild.planner import drivers
 from envbuild.planner.launch import accepted, requires
+from envbuild.planner.needs import driver_needs
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
@@ -66,21 +67,27 @@ def branch_ended(chosen: Chosen) -> Iterator[Finding]:
 
 
 def first_driver(chosen: Chosen) -> Iterator[Finding]:
-    """The driver in hand is older than the first known to drive a card that nobody saw it drive."""
+    """The driver is older than the first that lists a card which nobody saw it drive."""
     target = chosen.target
-    if target.driver is None or target.windows:
+    if target.windows or any(card.vgpu for card in target.cards):
         return
-    at = numbers(target.driver)
     for card in target.cards:
         row = chosen.table.capability(card.cc)
         first = card.first_driver or row.first_driver
-        if card.driven or first is None or at >= numbers(first):
+        if card.driven or first is None or row.tegra:
             continue
-        says = (
-            f"driver {target.driver} is older than {first}, the first known to drive "
-            f"{card.name or row.arch} (cc {card.cc}): if no device is found, update to it or newer"
-        )
-        yield note("driver-first", "warn", says, cite(row, row.cc))
+        name = f"{card.name or row.arch} (cc {card.cc})"
+        if target.driver is None:
+            (need,) = driver_needs(chosen.table, target, chosen.choice.place, (card.cc,))
+            if need.min is not None and numbers(need.min) < numbers(first):
+                says = f"{first} is the first release that lists {name}; an older one may drive it"
+                yield note("driver-first", "info", says, cite(row, row.cc))
+        elif numbers(target.driver) < numbers(first):
+            says = (
+                f"driver {target.driver} is older than {first}, the first known to drive "
+                f"{name}: if no device is found, update to it or newer"
+            )
+            yield note("driver-first", "warn", says, cite(row, row.cc))
 
 
 def host_window(chosen: Chosen) -> Iterator[Finding]:

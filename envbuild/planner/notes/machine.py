@@ -2,31 +2,61 @@
 
 from collections.abc import Iterator
 
+from envbuild.planner import drivers
 from envbuild.planner.cards import module_of
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
 from envbuild.planner.target import Card
-from envbuild.values.finding import Finding
+from envbuild.planner.window import apart
+from envbuild.values.codec import replace
+from envbuild.values.finding import Finding, Step
 
 
 def card_not_driven(chosen: Chosen) -> Iterator[Finding]:
     """A card of the machine that only its bus shows: the plan does not serve it, and why."""
-    target = chosen.target
+    table, target = chosen.table, chosen.target
+    cards = (*target.cards, *target.undriven)
     for card in target.undriven:
-        row = chosen.table.capability(card.cc)
-        needs = module_of(chosen.table, card)
+        row, reasons = table.capability(card.cc), _reasons(chosen, card)
         says = f"{card.name or row.arch} (cc {card.cc}) is in this machine, but its driver "
         says += f"{target.driver or ''} does not hold it: this plan leaves it out".lstrip()
-        why = "it is held by another driver, or by none"
-        if target.module is not None and needs not in {"either", target.module}:
-            why = (
-                f"the {target.module} kernel modules are loaded and it needs the {needs} ones: "
-                "one Linux machine loads one kind, so that it needs a machine of its own"
-            )
-        elif target.driver and row.last_branch and numbers(target.driver)[0] > row.last_branch:
-            why = f"R{row.last_branch} is its last driver branch"
-        yield note("card-not-driven", "warn", says, cite(row, row.cc), why)
+        why = " and ".join(reasons) or "it is held by another driver, or by none"
+        clash = apart(table, cards, windows=target.windows) if reasons else None
+        if clash is not None:
+            why = f"{' and '.join(reasons)}; {clash[0]}: it needs a machine of its own"
+        steps = _for_all(chosen, cards) if reasons and clash is None else ()
+        found = note("card-not-driven", "warn", says, cite(row, row.cc), why)
+        yield replace(found, steps=steps)
+
+
+def _reasons(chosen: Chosen, card: Card) -> list[str]:
+    """What is known to keep the driver in hand from a card: its branch, its kernel modules."""
+    table, target = chosen.table, chosen.target
+    row, needs = table.capability(card.cc), module_of(table, card)
+    found = []
+    if target.driver and row.last_branch and numbers(target.driver)[0] > row.last_branch:
+        found.append(f"R{row.last_branch} is its last driver branch")
+    if target.module is not None and needs not in {"either", target.module}:
+        found.append(f"the {target.module} kernel modules are loaded and it needs the {needs} ones")
+    return found
+
+
+def _for_all(chosen: Chosen, cards: tuple[Card, ...]) -> tuple[Step, ...]:
+    """One driver drives every card of this machine, at the price of its own CUDA level."""
+    table, target = chosen.table, chosen.target
+    row = drivers.suited(table, cards, target.as_of, chosen.choice.place.cuda)
+    if row is None:
+        return ()
+    flavour = "" if target.windows else f" with its {drivers.modules(table, cards)} kernel modules"
+    flavour = flavour.replace("with its either", "with either of its")
+    level = f"; it compiles PTX up to CUDA {row.cuda}" if row.cuda is not None else ""
+    step = Step(
+        why=f"one driver drives all cards of this machine{level}",
+        text=f"install {drivers.name(row)}{flavour}: `envbuild doctor` there says how",
+        check="nvidia-smi -L: every card; then plan anew",
+    )
+    return (step,)
 
 
 def name_note(chosen: Chosen) -> Iterator[Finding]:
