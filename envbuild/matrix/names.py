@@ -30,6 +30,7 @@ ASK = (
     "capability with --cc, which `nvidia-smi --query-gpu=compute_cap --format=csv` prints"
 )
 """What helps where a name does not: the first needs no driver."""
+_MOBILE = re.compile(r"\b(?:laptop|embedded)\b", re.IGNORECASE)
 _FORM = re.compile(r"\b(?:\d+ ?gi?b|sxm\d?|pcie|nvl\d*|hbm\d\w?|fhhl|dgxs|oem|desktop)\b")
 
 
@@ -90,6 +91,15 @@ def ccs(rows: Iterable[Product]) -> tuple[str, ...]:
     return tuple(sorted(every, key=_number))
 
 
+def likely(rows: Iterable[Product]) -> str | None:
+    """The cc of a name: its only one, or that of nearly all that were sold; None = ask."""
+    rows = tuple(rows)
+    every = ccs(rows)
+    if len(every) == 1:
+        return every[0]
+    return rows[0].by_die[0][1] if len(rows) == 1 and rows[0].likely else None
+
+
 def die_of_pci(pci_id: str) -> Die | None:
     """The die of a PCI id (``10de:1b06``, or the device alone), None where it is not known."""
     vendor, _, device = pci_id.strip().lower().rpartition(":")
@@ -126,7 +136,9 @@ def _made(_overlay: str) -> _Lookup:
     for row in rows.products:
         for name in (row.name, *row.aliases):
             spellings[_short(name)] = name
-            for rank, key in enumerate(_keys(name)):
+            # A part that is made for laptops alone is named without saying so: "RTX 3500 Ada".
+            desk = _keys(_MOBILE.sub(" ", name)) if _MOBILE.search(name) else ()
+            for rank, key in enumerate(dict.fromkeys((*_keys(name), *desk))):
                 owners = ranked.setdefault(key, {}).setdefault(rank, [])
                 if row not in owners:
                     owners.append(row)

@@ -107,8 +107,8 @@ def _product(text: str, table: Table) -> Card:
     if re.fullmatch(r"(0x)?10de:(0x)?[0-9a-f]{4}", text.strip(), re.ASCII | re.IGNORECASE):
         return _of_pci(text.strip().lower(), table)
     rows = names.product(text)
-    ccs = names.ccs(rows)
-    if len(ccs) != 1:
+    cc = names.likely(rows)
+    if cc is None:
         chips: dict[str, list[str]] = {}
         for row in rows:
             for cc, what in ((cc, die) for die, cc in row.by_die):
@@ -118,12 +118,12 @@ def _product(text: str, table: Table) -> Card:
         several = " or ".join(f"{cc} ({', '.join(who)})" for cc, who in chips.items())
         problem = f"--gpu {text[:60]!r} is not one chip: {several}"
         raise InputError(problem, fix=names.ASK)
-    if ccs[0] not in table.capabilities:
-        what = f"{rows[0].name} is cc {ccs[0]}, which these matrices do not know"
+    if cc not in table.capabilities:
+        what = f"{rows[0].name} is cc {cc}, which these matrices do not know"
         raise InputError(what, fix="give --cc, or add the row with ENVBUILD_MATRICES")
     slice = re.search(r"\bmig (\d+g\.\d+gb\S*)", text, re.ASCII | re.IGNORECASE)
     mig = (slice[1],) if slice else None
-    return replace(_virtual(_card(ccs[0], rows), text.strip()), mig=mig)
+    return replace(_virtual(_card(cc, rows), text.strip()), mig=mig)
 
 
 def _of_pci(text: str, table: Table) -> Card:
@@ -160,6 +160,7 @@ def _card(cc: str, rows: "tuple[Product, ...]") -> Card:
         cpu=row.cpu,
         module=row.module,
         note=row.note,
+        unlikely=row.by_die[1:] if row.likely else (),
     )
 
 
@@ -203,13 +204,14 @@ def card_of(gpu: Gpu, table: Table) -> Card | None:
         except InputError:
             rows = ()
     die = names.die_of_pci(gpu.pci_id) if gpu.pci_id else None
-    ccs = names.ccs(rows) if rows else ()
-    cc = gpu.cc or (die.cc if die else None) or (ccs[0] if len(ccs) == 1 else None)
+    seen = gpu.cc or (die.cc if die else None)
+    cc = seen or names.likely(rows)
     if cc is None:
         return None
     cc = known_cc(cc, "the GPU's cc", table)
     fitting = tuple(row for row in rows if row.cc in {None, cc})
     card = _card(cc, fitting) if fitting else Card(cc=cc, name=gpu.name)
+    card = replace(card, unlikely=()) if seen is not None else card
     mig = gpu.mig.instances if gpu.mig is not None and gpu.mig.enabled else None
     return replace(_virtual(card, gpu.name or ""), mig=mig)
 

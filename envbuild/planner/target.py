@@ -25,6 +25,7 @@ class Card(Value):
 
     ``mig``: its instances, as the machine shows them; () = it is partitioned and has none.
     ``vgpu``: a slice of it in a virtual machine; its name keeps the profile.
+    ``unlikely``: other (die, cc) that few cards of this name have, where the name alone is known.
     ``driven``: the machine's own driver was seen to hold it.
     """
 
@@ -39,6 +40,7 @@ class Card(Value):
     note: str = ""
     mig: tuple[str, ...] | None = None
     vgpu: bool = False
+    unlikely: tuple[tuple[str, str], ...] = ()
     driven: bool = False
 
 

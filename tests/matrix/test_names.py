@@ -6,7 +6,7 @@ import pytest
 
 from envbuild.errors import InputError
 from envbuild.matrix.load import OVERLAY, load_names
-from envbuild.matrix.names import cc_of, ccs, die_of_pci, product
+from envbuild.matrix.names import cc_of, ccs, die_of_pci, likely, product
 
 # Names as nvidia-smi prints them (recorded in public reports) and as people shorten them.
 ONE = [
@@ -73,6 +73,13 @@ ONE = [
     ("Grace Hopper", "GH200", "9.0"),
     ("GTX 1080 Ti (Pascal)", "GeForce GTX 1080 Ti", "6.1"),
     ("CMP 170HX", "CMP 170HX", "8.0"),
+    ("B100", "B100", "10.0"),
+    ("RTX 5000 Ada", "RTX 5000 Ada", "8.9"),
+    ("RTX 2000 Ada", "RTX 2000 Ada", "8.9"),
+]
+
+ALONE = [
+    ("RTX 3500 Ada", "RTX 3500 Ada Laptop GPU"),
 ]
 
 
@@ -99,6 +106,29 @@ def test_a_name_finds_its_product(text: str, name: str, cc: str) -> None:
 )
 def test_a_name_of_several_chips_says_all_of_them(text: str, can_be: tuple[str, ...]) -> None:
     assert ccs(product(text)) == can_be
+
+
+@pytest.mark.parametrize(("text", "name"), ALONE)
+def test_a_part_of_laptops_alone_is_found_without_that_word(text: str, name: str) -> None:
+    assert name in [row.name for row in product(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "cc"),
+    [
+        ("GT 1030", "6.1"),
+        ("GTX 750 Ti", "5.0"),
+        ("GTX 1080 Ti", "6.1"),
+        ("GT 730", None),
+        ("GTX 860M", None),
+        ("RTX 6000", None),
+        ("Titan X", None),
+    ],
+)
+def test_of_two_chips_the_likelier_is_meant_only_where_few_are_the_other(
+    text: str, cc: str | None
+) -> None:
+    assert likely(product(text)) == cc
 
 
 def test_one_name_with_several_chips_has_no_cc_of_its_own() -> None:

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from envbuild.errors import InputError
+from envbuild.values.host import Gpu, Host
 from tests.planner.ask import ask, ids, target, why
 
 
@@ -170,3 +172,29 @@ def test_archives_are_named_by_the_file_that_lists_them() -> None:
 def test_turing_cards_without_tensor_cores_say_so() -> None:
     assert "tensor-cores-none" in ids(ask(gpus=("GTX 1650",)))
     assert "tensor-cores-none" not in ids(ask(gpus=("RTX 2080",)))
+
+
+@pytest.mark.parametrize(
+    ("card", "cc", "warned"),
+    [
+        (Gpu(name="NVIDIA GeForce GT 1030"), "6.1", True),
+        (Gpu(name="NVIDIA GeForce GTX 750 Ti"), "5.0", True),
+        (Gpu(name="NVIDIA GeForce GT 1030", cc="6.1"), "6.1", False),
+        (Gpu(name="NVIDIA GeForce GT 1030", pci_id="10de:1d01"), "6.1", False),
+        (Gpu(name="NVIDIA GeForce GTX 750 Ti", pci_id="10de:11c7"), "3.0", False),
+    ],
+)
+def test_a_name_that_few_cards_share_with_another_chip(card: Gpu, cc: str, warned: bool) -> None:
+    """Made: a machine of which one field of the card is known, or two."""
+    host = Host(kind="made", platform="linux", gpus=(card,))
+    plan = ask(host=host)
+    assert plan.cc == (cc,)
+    assert ("name-likely" in ids(plan, "warn")) is warned
+    named = ask(gpus=(card.name,))
+    assert (named.cc != ("3.0",), "name-likely" in ids(named, "warn")) == (True, True)
+
+
+@pytest.mark.parametrize("name", ["GT 730", "GTX 860M", "RTX 6000", "Titan X"])
+def test_a_name_that_many_cards_share_is_asked_about(name: str) -> None:
+    with pytest.raises(InputError, match="is not one chip"):
+        ask(gpus=(name,))

@@ -64,6 +64,7 @@ class Product(Row):
         brand: geforce, titan, quadro, rtx, tesla, jetson ... as drivers and images use it.
         cc: None where the name alone does not tell; then ``by_die`` does.
         by_die: (die, cc) pairs where one name is several chips.
+        likely: nearly every one that was sold has the first of ``by_die``.
         tensor_cores: None = follows from the cc.
         first_driver: first mainline driver that lists it; ``open_from`` = the first whose open
             modules do. Both are upper bounds.
@@ -76,6 +77,7 @@ class Product(Row):
     brand: str = ""
     cc: str | None = None
     by_die: tuple[tuple[str, str], ...] = ()
+    likely: bool = False
     dies: tuple[str, ...] = ()
     pci_ids: tuple[str, ...] = ()
     tensor_cores: bool | None = None
