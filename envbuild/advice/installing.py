@@ -106,7 +106,9 @@ def _steps(scene: Scene, row: Branch, module: Module, *, last: bool) -> Iterator
             check=fixes.loaded(str(row.branch), module),
         )
         return
-    yield from fixes.steps(load(), load_reference(), host.os, row.branch, module)
+    version = installed(scene)
+    older = version is not None and numbers(version)[0] > row.branch
+    yield from fixes.steps(load(), load_reference(), host.os, row.branch, module, older=older)
 
 
 def _out_of_the_way(scene: Scene, row: Branch) -> Iterator[Step]:

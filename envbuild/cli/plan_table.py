@@ -160,14 +160,21 @@ def _drivers(plan: Plan) -> Iterator[str]:
 def _access(plan: Plan) -> str:
     """How a container gets its GPU, and where that is from."""
     said = {f.id for f in plan.findings}
-    flags = plan.run.apptainer if plan.access == "native" else plan.run.docker
+    podman = any(p.fact == "engine" and p.value == "podman" for p in plan.provenance)
+    flags = plan.run.podman if podman else plan.run.docker
+    flags = plan.run.apptainer if plan.access == "native" else flags
     seen = any(p.fact == "access" and p.origin != "default" for p in plan.provenance)
     if "container-access" in said:
         why = "after the steps of container-access below"
     elif "container-engine" in said:
         why = "on other machines, no engine answers here"
+    elif seen:
+        trouble = said & {"cdi-spec-version", "docker-gpus-cdi", "docker-iptables-raw"}
+        why = "the best that the engine here offers"
+        why += f", after the steps of {min(trouble)} below" if trouble else ""
     else:
-        why = "the best that the engine here offers" if seen else "assumed, no engine was looked at"
+        why = "assumed, no engine "
+        why += "was looked at" if plan.declared else "that gives a GPU was seen here"
     return f"{' '.join(flags)} ({plan.access}): {why}"
 
 

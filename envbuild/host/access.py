@@ -1,5 +1,6 @@
 """How a container on this host gets its GPU; one choice for plans, engines and runs."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -8,7 +9,11 @@ from envbuild.values.codec import Value
 
 if TYPE_CHECKING:
     # A plan that looked at no machine does not load the record of one.
-    from envbuild.values.host import EngineFacts, Host, Tool
+    from envbuild.values.host import CdiSpec, EngineFacts, Host, Tool
+
+_FAR = frozenset({"tcp", "ssh", "http", "https"})
+_GPUS_BY_CDI = ("docker", "gpus-through-cdi")
+_RELEASE = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
 
 ACCESS = {
     "docker": ("cdi", "gpus", "nvidia-runtime", "none"),
@@ -27,6 +32,8 @@ class Containers(Value):
         toolkit: the container toolkit, None = it is not installed.
         os, l4t: as `Host` spells them.
         inside: the kind of container that the machine itself is, None = none.
+        cdi: the CDI specifications that lie here.
+        remote: how docker's server is reached where it may be on another machine, else empty.
     """
 
     engines: "tuple[EngineFacts, ...]" = ()
@@ -35,17 +42,19 @@ class Containers(Value):
     platform: str = "linux"
     l4t: str | None = None
     inside: str | None = None
+    cdi: "tuple[CdiSpec, ...]" = ()
+    remote: str = ""
 
 
 def containers(host: "Host") -> Containers | None:
-    """The container side of a machine; None = nobody looked, or it has no GPU to give.
+    """The container side of a machine; None = nobody looked, or it has neither GPU nor driver.
 
     Who looks at a machine looks for engines too, and records what became of its probes. A file
     that lists neither engines nor probes was written by hand: what it leaves out is not known.
     """
     looked = host.kind == "detected" or bool(host.engines or host.probes)
     failed = {probe.name for probe in host.probes if not probe.ok}
-    if not looked or not host.gpus or failed & {"engines", "toolkit"}:
+    if not looked or not has_gpu(host) or failed & {"engines", "toolkit"}:
         return None
     return Containers(
         engines=host.engines,
@@ -54,7 +63,21 @@ def containers(host: "Host") -> Containers | None:
         platform="jetson" if host.jetson is not None else host.platform,
         l4t=host.jetson.l4t if host.jetson is not None else None,
         inside=host.inside_container,
+        cdi=host.cdi,
+        remote=remote(host),
     )
+
+
+def has_gpu(host: "Host") -> bool:
+    """The machine has a GPU to give: one is seen, or its driver is there and none is, for now."""
+    return bool(host.gpus) or host.driver is not None
+
+
+def remote(host: "Host") -> str:
+    """How the docker that is used here is reached over a network (``tcp``, ``ssh``); else empty."""
+    schemes = {(host.env.get("DOCKER_HOST") or "").partition("://")[0]}
+    schemes |= {e.endpoint or "" for e in host.engines if e.name == "docker"}
+    return next(iter(sorted(schemes & _FAR)), "")
 
 
 def taken(here: Containers) -> "tuple[EngineFacts, ...]":
@@ -114,8 +137,36 @@ def access_of(host: "Host", engine: str) -> str:
     # The hook behind --gpus refuses a Jetson (nvidia-container-toolkit, hook_config.go), and
     # without root it may set no cgroups; a snap makes its CDI specification for the runtime alone.
     jetson = host.jetson is not None or host.platform == "jetson"
-    own = bool(clients) and all(e.rootless or is_snap(e) for e in clients)
-    return "nvidia-runtime" if jetson or (own and offered != {"gpus"}) else "gpus"
+    if jetson or offered == {"gpus"}:
+        return "nvidia-runtime" if jetson else "gpus"
+    own = bool(clients) and all(e.rootless or is_snap(e) or new_way(e) for e in clients)
+    return "nvidia-runtime" if own else "gpus"
+
+
+def new_way(engine: "EngineFacts") -> bool:
+    """Behind --gpus this docker looks at the CDI of several vendors, and then may find none.
+
+    Docker Desktop has a way of its own behind that flag.
+    """
+    desktop = engine.system == "Docker Desktop" or "desktop" in (engine.context or "")
+    if engine.name != "docker" or desktop:
+        return False
+    from envbuild.matrix.load import load_reference
+
+    rows = load_reference().engines
+    since = next((r.since for r in rows if (r.engine, r.feature) == _GPUS_BY_CDI), None)
+    version = release(engine)
+    return bool(since and version) and _parts(version) >= _parts(since)
+
+
+def release(tool: "EngineFacts | Tool | None") -> str | None:
+    """The release numbers that a program's version begins with (``29.0.0-rc.1``)."""
+    match = _RELEASE.match((tool.version if tool is not None else None) or "")
+    return match[0] if match else None
+
+
+def _parts(version: str | None) -> tuple[int, ...]:
+    return tuple(map(int, (version or "0").split(".")))
 
 
 def usable_gpu(host: "Host") -> bool:

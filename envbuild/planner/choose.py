@@ -5,6 +5,7 @@ import msgspec
 from envbuild.matrix.model import TorchBuild
 from envbuild.planner import rules
 from envbuild.planner.rules.base import Rule, verdict
+from envbuild.planner.rules.packages import lacks_wheel
 from envbuild.planner.rules.torch import system_of, unfit
 from envbuild.planner.table import Place, Table, bits, lowest, remember
 from envbuild.planner.target import Target
@@ -44,16 +45,21 @@ def builds(table: Table, target: Target) -> int:
 
 
 def beside(table: Table, target: Target, build: int) -> int:
-    """Places where a build can be: the toolkit's minor is the wheel's, Python and glibc fit."""
+    """Places where a build can be: the toolkit's minor is the wheel's, Python and glibc fit.
+
+    So does the Python of the packages beside it, whose versions follow from the build.
+    """
     here = (target.python, target.glibc) if target.on_host else None
-    key = ("beside", build, here)
+    wishes = (target.packages, target.cc) if target.packages else None
+    key = ("beside", build, here, wishes)
     known = table.memo.get(key)
     if isinstance(known, int):
         return known
     row = table.builds[build]
     mask = table.of_cuda.get(row.cuda, 0)
     for os, of_os in table.of_os.items():
-        if unfit(row, *system_of(table, target, os)):
+        python, glibc = system_of(table, target, os)
+        if unfit(row, python, glibc) or lacks_wheel(table, target, row, python):
             mask &= ~of_os
     remember(table, key, mask)
     return mask

@@ -17,7 +17,7 @@ from envbuild.planner.gencode import Code, codes, every_code, flags
 from envbuild.planner.ranges import Range, minor, numbers
 from envbuild.planner.rules.compilers import gcc_for
 from envbuild.planner.rules.packages import left_to_torch, own_range, row_for
-from envbuild.planner.rules.torch import companion
+from envbuild.planner.rules.torch import companion, system_of
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import COMPANIONS, Card, Target, Wanted
 from envbuild.values.codec import Pairs
@@ -134,6 +134,7 @@ def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
 def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
     """The packages asked for; torch pins its cuDNN, others take any and may leave a card out."""
     place, old = choice.place, False
+    python, _ = system_of(table, target, place.os)
     for wanted in target.packages:
         if choice.build is not None and wanted.name in COMPANIONS:
             version, _ = companion(table, choice.build, wanted.name)
@@ -141,7 +142,7 @@ def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
             continue
         if left_to_torch(table, target, wanted):
             continue
-        row = row_for(table, wanted, place.cuda, target.cc)
+        row = row_for(table, wanted, place.cuda, target.cc, build=choice.build, python=python)
         if row is not None and row.name == "cudnn" and cudnn_from_tag(table, target, place):
             continue
         old = old or (row is not None and row.cudnn)

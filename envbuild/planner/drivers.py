@@ -135,4 +135,6 @@ def installation(
     module = fixes.flavour(rows, os, row, modules(table, target.cards))
     packed = fixes.package(rows, os, row.branch, module)
     source = f"driver_packages/{packed.os} {packed.status}" if packed is not None else ""
-    return module, fixes.steps(table.matrices, rows, os, row.branch, module), source
+    older = target.driver is not None and numbers(target.driver)[0] > row.branch
+    steps = fixes.steps(table.matrices, rows, os, row.branch, module, older=older)
+    return module, steps, source

@@ -55,17 +55,19 @@ def _stays(table: Table, target: Target) -> bool:
 
 
 def _modules(table: Table, target: Target) -> Step:
-    """The driver will do as it is; its kernel modules are of the wrong flavour."""
+    """The branch will do as it is; its kernel modules are of the wrong flavour."""
     kept = replace(target, module=None)
     needs = drivers.modules(table, target.cards)
     choice = choose(table, kept)
     gives = f"; that gives {describe(kept, choice)}" if choice is not None else ""
     words = "with the words" if needs == "open" else "without the words"
+    # Packages bring the newest release of a branch, not the one that is here.
+    branch = (target.driver or "").partition(".")[0]
     return Step(
-        why=f"change its kernel modules (a fact) and keep driver {target.driver}{gives}",
-        text=f"install driver {target.driver} with its {needs} kernel modules instead of "
+        why=f"change its kernel modules (a fact) and keep the driver's branch, R{branch}{gives}",
+        text=f"install a driver of R{branch} with its {needs} kernel modules instead of "
         f"the {target.module} ones, and restart",
-        check=f"cat /proc/driver/nvidia/version: {target.driver}, {words} Open Kernel Module",
+        check=f"cat /proc/driver/nvidia/version: {branch}, {words} Open Kernel Module",
     )
 
 

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError
-from envbuild.host.access import access_of, containers
+from envbuild.host.access import access_of, containers, has_gpu, release
 from envbuild.matrix.model import Matrices
 from envbuild.planner import drivers, system, words
 from envbuild.planner.cards import asked_cards, cpu_of, undriven_cards, unknown
@@ -12,7 +12,7 @@ from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Card, Platform, Target
 from envbuild.values.codec import replace
-from envbuild.values.host import EngineFacts, Host, Tool
+from envbuild.values.host import Host
 from envbuild.values.plan import Provenance
 from envbuild.values.request import Request
 
@@ -83,6 +83,8 @@ class _Resolver:
         engines = _engines(host)
         access = _access(engines, platform, host)
         self._note("access", access, self.seen if engines else "default")
+        if engines:
+            self._note("engine", engines[0][0], self.seen)
         return Target(
             cards=cards,
             every_cc=request.cc == ("all",),
@@ -109,7 +111,7 @@ class _Resolver:
             access=access,
             engine_access=engines,
             docker=_docker(host),
-            container_toolkit=_release(host.container_toolkit if host else None),
+            container_toolkit=release(host.container_toolkit if host else None),
             containers=containers(host) if host is not None else None,
             kernels=table.kernels,
             undriven=undriven_cards(request, host, table),
@@ -252,20 +254,17 @@ def _limits(request: Request) -> None:
 
 
 def _engines(host: Host | None) -> tuple[tuple[str, str], ...]:
-    """The access mode of each engine that answers, where the machine has a GPU."""
-    if host is None or not host.gpus:
+    """The access mode of each engine that answers; without a GPU, of those that offer one."""
+    if host is None:
         return ()
-    return tuple((e.name, access_of(host, e.name)) for e in host.engines if e.answers)
+    gpu = has_gpu(host)
+    return tuple(
+        (e.name, access_of(host, e.name)) for e in host.engines if e.answers and (gpu or e.access)
+    )
 
 
 def _docker(host: Host | None) -> str | None:
-    return next((_release(e) for e in host.engines if e.name == "docker"), None) if host else None
-
-
-def _release(tool: EngineFacts | Tool | None) -> str | None:
-    """The release numbers that a program's version begins with (``29.0.0-rc.1``)."""
-    match = re.match(r"\d{1,6}(\.\d{1,6}){0,3}", (tool.version if tool else None) or "", re.ASCII)
-    return match[0] if match else None
+    return next((release(e) for e in host.engines if e.name == "docker"), None) if host else None
 
 
 def _access(engines: tuple[tuple[str, str], ...], platform: Platform, host: Host | None) -> str:
@@ -274,7 +273,7 @@ def _access(engines: tuple[tuple[str, str], ...], platform: Platform, host: Host
         return mode
     if platform.startswith("jetson"):
         return "nvidia-runtime"
-    if host is not None and host.gpus and any(e.name == "docker" for e in host.engines):
+    if host is not None and has_gpu(host) and any(e.name == "docker" for e in host.engines):
         return access_of(host, "docker")
     # Docker Desktop, the engine of Windows, sees no CDI specification.
     return "gpus" if host is not None and host.platform == "windows" else "cdi"

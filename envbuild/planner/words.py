@@ -43,10 +43,15 @@ def wanted(wishes: tuple[Wish, ...], table: Table) -> tuple[Wanted | None, tuple
         else:
             what = f"torch is asked for twice: {torch} and {one}"
             raise InputError(what, fix="give one version of torch")
-    if torch is None and any(one.name in COMPANIONS for one in others):
+    if torch is None and any(_on_torch(one.name, table) for one in others):
         # pip would bring torch along, from an index that nobody chose.
         torch = Wanted(name="torch")
     return torch, tuple(dict.fromkeys(others))
+
+
+def _on_torch(name: str, table: Table) -> bool:
+    """Built on torch: a companion of it, or a package whose rows say so."""
+    return name in COMPANIONS or any(row.torch for row in table.packages.get(name, ()))
 
 
 def _python(wish: Wish, table: Table) -> InputError:

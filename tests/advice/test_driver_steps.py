@@ -1,6 +1,8 @@
 """Steps that install a driver: per system, branch and kernel modules, each with its check."""
 
 import shlex
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -112,6 +114,56 @@ def test_a_key_is_checked_before_anything_trusts_it() -> None:
     assert key in " ".join(found[fetched + 1].argv)
     assert "signed-by=" in words(found[fetched + 2 :])
     assert "signed-by=" not in words(found[: fetched + 2])
+
+
+@pytest.mark.parametrize(
+    ("there", "added"),
+    [
+        ("", True),
+        ("# deb https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64/ /",
+         True),
+        (("deb [signed-by=/usr/share/keyrings/cuda-archive-keyring.gpg] "
+         "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64/ /"), False),
+        ("URIs: https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64/",
+         False),
+        ("deb https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64/ /",
+         True),
+    ],
+)  # fmt: skip
+def test_a_repository_that_apt_has_is_not_listed_twice(
+    tmp_path: Path, there: str, *, added: bool
+) -> None:
+    """Two lists with another key for one address: apt reads neither (cuda-repo-management#4)."""
+    lists = tmp_path / "sources.list.d"
+    lists.mkdir()
+    (lists / ("cuda.sources" if there.startswith("URIs") else "cuda.list")).write_text(there)
+    (lists / "old.list.save").write_text(there.removeprefix("# "))
+    step = next(s for s in steps("ubuntu24.04", 580, "open") if "add the repository" in s.why)
+    script = step.argv[-1].replace("/etc/apt", str(tmp_path)).replace("sudo tee", "tee")
+    subprocess.run(("sh", "-c", script), check=True, capture_output=True)
+    assert (lists / "nvidia-cuda.list").exists() is added
+
+
+@pytest.mark.parametrize(
+    ("os", "branch", "back"),
+    [
+        ("ubuntu24.04", 580, "--allow-downgrades cuda-drivers-580"),
+        ("debian13", 580, "--allow-downgrades cuda-drivers-580"),
+        ("rhel9", 580, "dnf distro-sync -y --allowerasing"),
+        ("fedora43", 580, "dnf distro-sync -y --allowerasing"),
+        ("opensuse15", 580, "remove --clean-deps"),
+    ],
+)
+def test_a_newer_branch_gives_way(os: str, branch: int, back: str) -> None:
+    here, rows = Os(id=os, arch="x86_64"), load_reference()
+    older = words(driver.steps(load(), rows, here, branch, "proprietary", older=True))
+    assert back in older
+    forward = words(steps(os, branch, "proprietary"))
+    assert "distro-sync" not in forward
+    assert "remove" not in forward
+    if "dnf" in back:
+        held, last = older.index(f"{branch}"), older.index("dnf distro-sync")
+        assert held < last < older.index("kmod-nvidia-latest-dkms")
 
 
 def test_a_repository_has_a_folder_for_each_architecture() -> None:

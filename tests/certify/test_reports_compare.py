@@ -66,6 +66,12 @@ def test_less_time_is_faster() -> None:
     assert one(check("launch", LAUNCH), check("launch", scaled(LAUNCH, 2.0))).kind == "slower"
 
 
+@pytest.mark.parametrize("by", [1e-320, 1e300])
+def test_figures_too_far_apart_for_a_ratio_decide_nothing(by: float) -> None:
+    then, now = scaled(LAUNCH, 1 / min(by, 1e300) if by > 1 else 1e10), scaled(LAUNCH, by)
+    assert one(check("launch", then), check("launch", now)).kind == "undecided"
+
+
 def test_another_unit_is_not_compared() -> None:
     other = replace(LAUNCH, unit="ms")
     assert one(check("launch", LAUNCH), check("launch", other)).kind == "undecided"

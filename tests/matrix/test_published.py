@@ -31,6 +31,7 @@ OVERRULED = {
 # Rows of products that no published table of capabilities has.
 ADDED = {
     "CMP 170HX": "pci.ids: a GA100",
+    "B100": "the vendor's table of fabric managers, and pci.ids: a GB100",
     "HGX B200": "the GPU Operator's platform support: it needs another driver than a B200",
     "Jetson TX1": "the lists of Jetsons that L4T supports: 5.3",
 }

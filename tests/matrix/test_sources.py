@@ -24,6 +24,7 @@ PACKAGES = {
     "package-index",
     "bitsandbytes-wheels",
     "cccl-wheels",
+    "package-shares",
     "package-wheels",
     "ptxas-probe",
     "tensorflow-wheels",
@@ -32,6 +33,7 @@ PACKAGES = {
     "torch-wheels",
     "triton-wheels",
     "xformers-wheels",
+    "vllm-metadata",
     "wheel-pythons",
 }
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from packaging.specifiers import SpecifierSet
+
 from tests.planner.oracle import Row, branch, one, rows, sass_runs, v
 
 Ask = dict[str, Any]
@@ -173,26 +175,55 @@ def _starts(place: Row, ask: Ask) -> bool:
     return v(ask["driver"]) >= v(windows if ask["wsl"] else floor["linux"])
 
 
-def _package(place: Row, ask: Ask, name: str) -> bool:
-    every = [p for p in rows()["packages"] if name in (p["name"], *p.get("extra", []))]
-    cuda, base = place["cuda"], system(place["os"], ask)
+def _of_package(cuda: str, ask: Ask, name: str) -> list[Row]:
+    """Rows for a toolkit and the cards, the one without a bound first."""
     fit = [
         p
-        for p in every
-        if p["cuda_major"] == v(cuda)[0]
+        for p in rows()["packages"]
+        if name in (p["name"], *p.get("extra", []))
+        and p["cuda_major"] == v(cuda)[0]
         and v(p.get("cuda_min", "0")) <= v(cuda) <= v(p.get("cuda_max", "99"))
         and all(v(p.get("cc_min", "0")) <= v(cc) <= v(p.get("cc_max", "99")) for cc in ask["cc"])
     ]
-    if not fit:
-        return False
-    row = min(fit, key=lambda p: ("<" in p["requirement"], p["requirement"]))
+    return sorted(fit, key=lambda p: "<" in p["requirement"])
+
+
+def _speaks(row: Row, python: str | None) -> bool:
+    return python is None or not row.get("pythons") or python in row["pythons"]
+
+
+def _package(place: Row, ask: Ask, name: str) -> bool:
+    cuda, base = place["cuda"], system(place["os"], ask)
+    every = [p for p in rows()["packages"] if name in (p["name"], *p.get("extra", []))]
     jit = any(p.get("needs_jit") for p in every)
     if jit and ask["level"] is not None and v(cuda) > v(ask["level"]):
         return False
     python, glibc = base.get("python"), base.get("glibc")
-    if python is not None and row.get("pythons") and python not in row["pythons"]:
-        return False
-    return glibc is None or v(glibc) >= v(row.get("glibc", "0"))
+    fit = [p for p in _of_package(cuda, ask, name) if _speaks(p, python)]
+    return bool(fit) and (glibc is None or v(glibc) >= v(fit[0].get("glibc", "0")))
+
+
+def _beside(build: Row, ask: Ask, python: str | None) -> bool:
+    """Each package has a release that takes the libraries of this torch, with a wheel."""
+    own = {"triton", "cudnn"}
+    for name in set(ask["packages"]) - own:
+        fit = [p for p in _of_package(build["cuda"], ask, name) if _shares(p, build)]
+        if not any(_speaks(p, python) for p in fit):
+            return False
+    return True
+
+
+def _shares(package: Row, build: Row) -> bool:
+    """Both take one version of each library, as far as it is known."""
+    major = v(build["cuda"])[0]
+    nccls = [b["nccl"] for b in rows()["torch"] if b.get("nccl") and b["torch"] == build["torch"]
+             and v(b["cuda"])[0] == major]  # fmt: skip
+    has = {"cuda": build["cuda"], "cudnn": build.get("cudnn"), "nccl": next(iter(nccls), None)}
+    for text in package.get("shares", []):
+        name = text.rstrip("0123456789.,<>=")
+        if (version := has[name]) and version not in SpecifierSet(text.removeprefix(name)):
+            return False
+    return True
 
 
 def _python(place: Row, ask: Ask) -> bool:
@@ -215,7 +246,9 @@ def _torch(place: Row, ask: Ask) -> bool:
             python in build["pythons"] if build.get("pythons") else v(python) >= least
         )
         loads = glibc is None or v(glibc) >= v(build.get("glibc") or "0")
-        if mine and named and speaks and loads and _has_code(build, ask):
+        if not (mine and named and speaks and loads and _has_code(build, ask)):
+            continue
+        if _beside(build, ask, python):
             return True
     return False
 

@@ -69,7 +69,7 @@ def test_reasons_that_differ_in_the_toolkit_alone_share_a_line(capfd: Cap) -> No
     [
         (("--cc", "6.1"), "--device nvidia.com/gpu=all (cdi): assumed, no engine was looked at"),
         (("--host", "rtx5090-docker-cdi.json"), "(cdi): the best that the engine here offers"),
-        (("--host", "docker-rootless.json", "--cc", "8.9"), "(cdi): assumed, no engine was"),
+        (("--host", "docker-rootless.json", "--cc", "8.9"), "--gpus all (gpus): the best"),
         (("--host", "h200.json"), "(cdi): on other machines, no engine answers here"),
     ],
 )

@@ -64,11 +64,11 @@ def commands(finding: Finding) -> str:
         (machine(docker()), "gpus", "was not told of it", "nvidia-ctk runtime configure --runtime=docker", "systemctl restart docker"),
         (machine(podman()), "cdi", "finds no CDI specification", "nvidia-ctk cdi generate", "cdi generate"),
         (machine(podman(), toolkit=None, os="fedora43"), "cdi", "toolkit is not installed", "curl .*yum.repos.d", "cdi generate"),
-        (machine(toolkit=None), "cdi", "no container engine is installed", "podman 4.1.0 or newer", "cdi generate"),
+        (machine(toolkit=None), "cdi", "no container engine is installed", r"podman of this system's own packages \(4.9.3\)", "restart nvidia-cdi-refresh"),
         (machine(docker(says="Cannot connect to the Docker daemon")), "gpus", "does not answer: Cannot connect", "systemctl enable --now docker", "enable --now docker"),
         (machine(docker(says="permission denied while trying to connect")), "gpus", "permission denied", "usermod -aG docker", "usermod"),
         (machine(docker(says="Cannot connect"), toolkit=None), "gpus", "does not answer", "enable --now docker", "systemctl restart docker"),
-        (machine(docker(rootless=True), toolkit=None), "nvidia-runtime", "toolkit is not installed", "curl", "no-cgroups"),
+        (machine(docker(rootless=True), toolkit=None), "nvidia-runtime", "toolkit is not installed", "curl", "systemctl --user restart docker"),
         (machine(docker(cli="/snap/bin/docker"), toolkit=None), "nvidia-runtime", "is a snap", "snap refresh docker", "snap remove docker"),
         (machine(docker(), podman("cdi")), "gpus", "was not told of it", "runtime configure", "restart docker"),
         (machine(docker(), platform="wsl2", toolkit=None), "gpus", "toolkit is not installed", "curl", "service docker restart"),
@@ -191,9 +191,12 @@ def test_podman_that_gives_a_gpu_is_named_beside_a_docker_that_does_not() -> Non
 
 def test_a_docker_with_root_beside_keeps_its_cgroups() -> None:
     """no-cgroups is one switch for the whole machine: never turned where a server has root."""
-    alone = machine(docker(rootless=True))
+    alone = machine(docker(rootless=True), toolkit="1.17.8")
     steps = commands(found(ask(host=alone), "container-access"))
     assert "no-cgroups" in steps
+    # From 1.18 on the runtime makes a CDI specification, and no hook sets cgroups.
+    newer = machine(docker(rootless=True), toolkit="1.18.0")
+    assert "no-cgroups" not in commands(found(ask(host=newer), "container-access"))
     assert '--config="$HOME/.config/docker/daemon.json"' in steps
     assert "systemctl --user restart docker" in steps
     beside = machine(docker(rootless=True), docker(cli="/usr/local/bin/docker"))

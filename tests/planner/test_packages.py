@@ -256,11 +256,11 @@ def test_python_packages_on_a_system_whose_packages_are_not_installed() -> None:
     ("packages", "cc", "requirement"),
     [
         ("vllm", "6.1", ""),
-        ("vllm", "7.0", "vllm<0.15"),
-        ("vllm", "7.5", "vllm"),
+        ("vllm", "7.0", "vllm==0.14.1"),
+        ("vllm", "7.5", "vllm==0.32.0"),
         ("xformers", "5.2", ""),
-        ("xformers", "6.0", "xformers<0.0.31"),
-        ("xformers", "7.5", "xformers"),
+        ("xformers", "6.0", "xformers==0.0.30"),
+        ("xformers", "7.5", "xformers==0.0.35"),
         ("flash-attn", "7.5", ""),
         ("flash-attn", "8.0", "flash-attn"),
         ("cudf", "6.1", ""),
@@ -277,19 +277,94 @@ def test_where_a_package_begins(packages: str, cc: str, requirement: str) -> Non
     assert requirement in (*plan.packages, "")
 
 
-def test_a_package_takes_the_library_of_its_toolkit() -> None:
-    """Bitsandbytes has one for 12.6 that begins at 6.0, and one for 12.8 that begins at 7.0."""
-    assert ask("6.1", packages="bitsandbytes", cuda="12.8").outcome == "refuse"
-    assert ask("7.0", packages="bitsandbytes", cuda="12.8").outcome != "refuse"
-    assert ask("6.1", packages="bitsandbytes", cuda="12.6").outcome != "refuse"
+@pytest.mark.parametrize(
+    ("cc", "wish", "cuda", "fits"),
+    [
+        # A library for 12.6 begins at 6.0, those for 12.8 and 12.9 at 7.0.
+        ("6.1", "bitsandbytes", "12.8", False),
+        ("7.0", "bitsandbytes", "12.8", True),
+        ("6.1", "bitsandbytes", "12.6", True),
+        ("8.6", "bitsandbytes", "12.9", True),
+        ("8.6", "bitsandbytes==0.50.2", "12.9", True),
+        # 0.50 loads the library below its CUDA, 0.49 that of its own CUDA alone.
+        ("8.6", "bitsandbytes==0.50.2", "13.2", True),
+        ("8.6", "bitsandbytes==0.49.2", "13.2", False),
+        ("8.6", "bitsandbytes==0.49.2", "13.0", True),
+    ],
+)
+def test_a_package_takes_the_library_of_its_toolkit(
+    cc: str, wish: str, cuda: str, fits: bool
+) -> None:
+    assert (ask(cc, packages=wish, cuda=cuda).outcome != "refuse") == fits
 
 
-def test_a_package_that_is_built_on_torch_asks_for_it() -> None:
-    (alone,) = says("package-torch", "7.5", packages="vllm")
-    assert "add --with torch" in alone
-    (beside,) = says("package-torch", "7.5", packages="vllm,torch")
-    assert "pip's to say" in beside
+def test_the_row_for_the_toolkit_says_why_a_package_is_refused() -> None:
+    assert "serves cc 7.0 and newer, not 6.1" in why(ask("6.1", packages="bitsandbytes"), "12.8")
+
+
+def test_a_package_that_is_built_on_torch_brings_the_one_it_is_built_for() -> None:
+    """vLLM 0.32.0 requires torch==2.13.0: pip would take no other, from an index of its own."""
+    alone = ask("7.5", packages="vllm")
+    assert alone.torch is not None
+    assert alone.packages == ("torch==2.13.0", "vllm==0.32.0")
+    assert alone.cuda is not None
+    assert alone.cuda.startswith("13.0")
+    assert says("package-torch", "7.5", packages="vllm") == ["vllm 0.32.0 is for torch 2.13.0"]
     assert not says("package-torch", "7.5", packages="cudf")
+
+
+@pytest.mark.parametrize(
+    ("packages", "release", "os"),
+    [
+        ("vllm,torch==2.13.0", "vllm==0.32.0", "ubuntu26.04"),
+        ("vllm,torch==2.10.0", "vllm==0.19.1", "ubuntu24.04"),  # no wheels for Python 3.14
+        ("vllm,torch==2.9.0", "vllm==0.13.0", "ubuntu24.04"),
+        ("vllm,torch==2.7.1", "vllm==0.10.1.1", "ubuntu24.04"),
+        ("vllm==0.11.0", "vllm==0.11.0", "ubuntu24.04"),
+        ("vllm,torch==2.15.0", "", ""),
+        ("vllm,torch==2.14.1", "", ""),
+        ("xformers,torch==2.10.0", "xformers==0.0.35", "ubuntu26.04"),
+        ("xformers,torch==2.8.0", "xformers<0.0.33", "ubuntu24.04"),
+        ("xformers==0.0.35,torch==2.8.0", "", ""),
+        ("bitsandbytes,torch==2.1.0", "", ""),
+    ],
+)
+def test_the_release_that_is_built_for_a_torch(packages: str, release: str, os: str) -> None:
+    plan = ask("9.0", packages=packages)
+    assert (plan.outcome == "refuse") == (not release)
+    assert release in (*plan.packages, "")
+    assert not os or plan.image.os == os
+
+
+@pytest.mark.parametrize(
+    ("packages", "installed"),
+    [
+        # TensorFlow 2.21 takes NCCL from 2.27.7 on, torch 2.8.0 requires 2.27.3, 2.9.1 2.27.5.
+        ("torch==2.8.0,tensorflow", "tensorflow[and-cuda]==2.20.0"),
+        ("torch==2.9.1,tensorflow", "tensorflow[and-cuda]==2.20.0"),
+        ("torch==2.8.0,tensorflow==2.21.0", ""),
+        # Up to 2.19 it pins every library of its own CUDA, which is that of no torch.
+        ("torch==2.8.0,tensorflow==2.19.1", ""),
+        # torch 2.6.0 requires NCCL 2.21.5, and cuDNN 9.1 where jax takes 9.10 and newer.
+        ("torch==2.6.0,tensorflow", ""),
+        ("torch==2.6.0,jax[cuda12]", ""),
+        ("torch==2.8.0,jax[cuda12]", "jax[cuda12]==0.12.0.1"),
+        ("torch==2.13.0,jax[cuda13]", "jax[cuda13]==0.12.0.1"),
+        ("tensorflow", "tensorflow[and-cuda]==2.21.0"),
+    ],
+)
+def test_two_frameworks_share_one_set_of_libraries(packages: str, installed: str) -> None:
+    plan = ask("8.6", packages=packages)
+    assert (plan.outcome == "refuse") == (not installed)
+    assert installed in (*plan.packages, "")
+
+
+def test_a_refusal_of_two_frameworks_names_the_library() -> None:
+    plan = ask("8.6", packages="torch==2.8.0,tensorflow==2.21.0")
+    assert any(
+        "tensorflow 2.21.0 requires nccl >=2.27.7,<3, and torch 2.8.0 requires 2.27.3" in f.says
+        for f in plan.findings
+    )
 
 
 def test_what_a_package_needs_and_does_not_say_is_in_the_plan() -> None:

@@ -109,6 +109,8 @@ BUILDS: list[tuple[str, str, Q, Q]] = [
     ("torch-pins", "2.9.1-pypi", {"packages": "torch,triton==3.2.0"}, {"packages": "torch,triton==3.5.1"}),
     ("torch-pins", "2.9.1-cu126", {"packages": "torch,cudnn==9.11"}, {"packages": "torch,cudnn==9.10"}),
     ("torch-pins", "2.14.0-cu132", {"packages": "torch,triton==3.5.1"}, {"packages": "torch,triton==3.8"}),
+    ("package-torch", "2.9.1-cu128-x86_64", {"cc": "8.6", "packages": "torch,vllm==0.11.0"}, {"cc": "8.6", "packages": "torch,vllm==0.16.0"}),
+    ("package-torch", "2.8.0-cu128-x86_64", {"cc": "8.6", "packages": "torch,tensorflow==2.21.0"}, {"cc": "8.6", "packages": "torch,tensorflow==2.20.0"}),
     ("torch-arch", "2.9.1-cu126-aarch64", {"packages": "torch"}, {"packages": "torch", "arch": "aarch64"}),
     ("torch-code", "2.8.0-cu128-x86_64", {"cc": "6.1", "packages": "torch"}, {"cc": "7.0", "packages": "torch"}),
     ("torch-code", "2.8.0-cu128-x86_64", {"cc": "8.7", "packages": "torch"}, {"cc": "8.9", "packages": "torch"}),

@@ -3,16 +3,17 @@
 Packages, repositories and keys are rows (`engines.yaml`); every step can be done twice.
 """
 
-import re
 from collections.abc import Iterator
 
-from envbuild.advice.fixes import repository
-from envbuild.host.access import Containers, is_snap, lack, taken
-from envbuild.matrix.model.reference import ContainerPackages, EngineFeature, Reference
-from envbuild.planner.ranges import numbers
+from envbuild.advice.fixes import cdi, engines, repository
+from envbuild.advice.fixes.features import below, feature, release
+from envbuild.host.access import Containers, gpu_flags, is_snap, lack, new_way, taken
+from envbuild.matrix.model.reference import ContainerPackages, Reference
 from envbuild.values.codec import replace
 from envbuild.values.finding import Step
 from envbuild.values.host import EngineFacts
+
+__all__ = ["feature", "install", "no_cgroups", "packages", "release", "steps", "update"]
 
 _RPM = {"dnf": "/etc/yum.repos.d", "zypper": "/etc/zypp/repos.d"}
 _INSTALL = {
@@ -50,15 +51,26 @@ def install(rows: Reference, here: Containers) -> tuple[Step, ...]:
     return tuple(_install(row)) if row is not None else (_by_hand(rows),)
 
 
-def update(rows: Reference, here: Containers) -> tuple[Step, ...]:
+def update(rows: Reference, here: Containers, least: str = "") -> tuple[Step, ...]:
     """A newer container toolkit for the one that is there; nothing where there is none.
 
     JetPack 4 ends with 1.7.0. Later ones may take the vendor's own repository, which is ahead of
-    JetPack's.
+    JetPack's. Engines that read only what older toolkits wrote go on getting that.
+
+    Args:
+        rows: packages and releases.
+        here: the machine.
+        least: the release that it must be afterwards.
     """
     if here.platform == "jetson" and _line(here) == "32":
         return ()
-    return install(rows, replace(here, platform="linux", l4t=None))
+    row = packages(rows, replace(here, platform="linux", l4t=None))
+    newer = tuple(_install(row, least)) if row is not None else (_by_hand(rows, least),)
+    newest = replace(here, toolkit=None)
+    plain = (e for e in here.engines if e.answers and "cdi" in e.access and
+             cdi.plain_alone(rows, e))  # fmt: skip
+    old = next(plain, None)
+    return (*newer, *(cdi.described(rows, newest, old) if old is not None else ()))
 
 
 def packages(rows: Reference, here: Containers) -> ContainerPackages | None:
@@ -78,10 +90,13 @@ def packages(rows: Reference, here: Containers) -> ContainerPackages | None:
 
 def _steps(rows: Reference, here: Containers, missing: str) -> Iterator[Step]:
     found = taken(here)
+    if here.remote:
+        yield engines.elsewhere(here)
+        return
     if missing == "answer":
-        yield _start(here)
+        yield engines.start(here)
     elif missing == "engine":
-        yield _engine(rows, here)
+        yield from engines.engine(rows, here)
     if any(map(is_snap, found or here.engines)):
         yield from _snap(rows) if missing != "answer" else ()
         return
@@ -93,14 +108,14 @@ def _steps(rows: Reference, here: Containers, missing: str) -> Iterator[Step]:
     names = {e.name for e in found or here.engines}
     jetpack4 = here.platform == "jetson" and _line(here) == "32"
     if jetpack4 and names and "docker" not in names:
-        yield _engine(rows, here)  # its toolkit knows no CDI, which podman needs
+        yield from engines.engine(rows, here)  # its toolkit knows no CDI, which podman needs
     if jetpack4 or "docker" in names or (here.platform == "jetson" and not names):
-        yield from _docker(here, found or here.engines)
+        yield from _docker(rows, here, found or here.engines)
     else:
-        yield from _podman(rows, found[0] if found else None)
+        yield from _podman(rows, here, found[0] if found else engines.podman_of(rows, here))
 
 
-def _install(row: ContainerPackages) -> Iterator[Step]:
+def _install(row: ContainerPackages, least: str = "") -> Iterator[Step]:
     """The vendor's repository where the system's own has no package; then the packages."""
     if row.url is not None and row.manager == "apt":
         yield from repository.signed("nvidia-container-toolkit", row.url, row.key_url, row.key)
@@ -116,22 +131,26 @@ def _install(row: ContainerPackages) -> Iterator[Step]:
     signed = f"; where a key is asked about, it is {row.key}" if row.manager in _RPM else ""
     toolkit = "nvidia-ctk --version" if row.l4t != "32" else "nvidia-container-cli --version"
     yield Step(
-        why=f"install the container toolkit{signed}",
+        why=f"{'update' if least else 'install'} the container toolkit{signed}",
         argv=("sudo", *_INSTALL[row.manager], *row.packages),
-        check=toolkit,
+        check=toolkit + _at_least(least),
     )
 
 
-def _by_hand(rows: Reference) -> Step:
+def _by_hand(rows: Reference, least: str = "") -> Step:
     guide = _feature(rows, "nvidia-container-toolkit", "install")
     return Step(
         why="no row is about the packages of this system",
-        text=f"install {guide}",
-        check="nvidia-ctk --version",
+        text=f"{'update' if least else 'install'} {guide}",
+        check="nvidia-ctk --version" + _at_least(least),
     )
 
 
-def _docker(here: Containers, clients: tuple[EngineFacts, ...]) -> Iterator[Step]:
+def _at_least(least: str) -> str:
+    return f": {least} or newer" if least else ""
+
+
+def _docker(rows: Reference, here: Containers, clients: tuple[EngineFacts, ...]) -> Iterator[Step]:
     """Tell docker of the toolkit's runtime; a server with root goes before one without."""
     if here.platform == "jetson" and _line(here) == "32":
         yield Step(
@@ -140,33 +159,63 @@ def _docker(here: Containers, clients: tuple[EngineFacts, ...]) -> Iterator[Step
             '{"nvidia": {"path": "nvidia-container-runtime", "runtimeArgs": []}}',
             check="grep nvidia /etc/docker/daemon.json",
         )
-        yield _restart(here)
+        yield _restart(here, clients)
         return
+    yield from _unseen(rows, here, clients)
     if clients and all(e.rootless for e in clients):
-        yield from _rootless()
+        yield from _rootless(rows, here)
         return
     yield Step(
         why="tell docker of the toolkit's runtime; /etc/docker/daemon.json keeps what else it says",
         argv=("sudo", "nvidia-ctk", "runtime", "configure", "--runtime=docker"),
         check="grep nvidia /etc/docker/daemon.json",
     )
-    yield _restart(here)
+    yield _restart(here, clients)
+    if here.inside == "lxc":
+        says = _feature(rows, "nvidia-container-toolkit", "no-cgroups-lxc")
+        yield Step(
+            why=f"this machine is an LXC container: {says}",
+            text=f"where it has no privileges: sudo nvidia-ctk config --set {_NO_CGROUPS} "
+            "--in-place",
+            check=_run(clients),
+        )
 
 
-def _restart(here: Containers) -> Step:
-    way = "--runtime=nvidia" if here.platform == "jetson" else "--gpus all"
-    seen = "nvidia-smi -L" if here.platform != "jetson" else "true"
+def _unseen(rows: Reference, here: Containers, clients: tuple[EngineFacts, ...]) -> Iterator[Step]:
+    """A docker that reads CDI by itself, and shows none of the GPUs that a file here describes."""
+    since = feature(rows, "docker", "cdi-default").since
+    docker = next((e for e in clients if e.answers and release(e)), None)
+    named = any(d.startswith(cdi.GPU) for spec in here.cdi for d in spec.devices)
+    if docker is None or not named or below(release(docker), since):
+        return
+    yield Step(
+        why=f"docker reads CDI specifications by itself from {since} on, and this one shows none, "
+        "although there is one: find out why, or go on with the runtime below",
+        text='see that /etc/docker/daemon.json does not say "cdi": false, and that docker info '
+        "lists the folder of the specification; then sudo systemctl restart docker",
+        check="docker info names nvidia.com/gpu=all: then nothing more is to do",
+    )
+
+
+def _restart(here: Containers, clients: tuple[EngineFacts, ...]) -> Step:
+    check = "docker run --rm --runtime=nvidia ubuntu true"
     # A distribution in WSL may run without systemd; `service` works with and without it.
     wsl = here.platform == "wsl2"
     restart = ("service", "docker", "restart") if wsl else ("systemctl", "restart", "docker")
     return Step(
         why="docker reads that when it starts; containers that run now stop",
         argv=("sudo", *restart),
-        check=f"docker run --rm {way} ubuntu {seen}",
+        check=check if here.platform == "jetson" else _run(clients),
     )
 
 
-def _rootless() -> Iterator[Step]:
+def _run(clients: tuple[EngineFacts, ...]) -> str:
+    """A container that lists the GPUs, by the way that the plan takes once the steps are done."""
+    way = "nvidia-runtime" if clients and all(map(new_way, clients)) else "gpus"
+    return f"docker run --rm {' '.join(gpu_flags('docker', way))} ubuntu nvidia-smi -L"
+
+
+def _rootless(rows: Reference, here: Containers) -> Iterator[Step]:
     file = f'"{_USER_CONFIG}/daemon.json"'
     configure = f"nvidia-ctk runtime configure --runtime=docker --config={file}"
     yield Step(
@@ -179,84 +228,36 @@ def _rootless() -> Iterator[Step]:
         argv=("systemctl", "--user", "restart", "docker"),
         check="docker info --format '{{json .Runtimes}}' names nvidia",
     )
-    yield no_cgroups()
+    # From there on the runtime makes a CDI specification of its own, which needs no such setting.
+    by_cdi = feature(rows, "nvidia-container-toolkit", "jit-cdi-default").since
+    version = release(here.toolkit)
+    if here.toolkit is not None and (version is None or below(version, by_cdi)):
+        yield no_cgroups("nvidia-runtime")
 
 
-def no_cgroups() -> Step:
+def no_cgroups(way: str = "gpus") -> Step:
     """Let the hook work for a docker without root; never where one with root listens."""
     turn = f"sudo nvidia-ctk config --set {_NO_CGROUPS} --in-place"
+    stop = f"{{ echo 'a docker with root listens at {_SOCKET_OF_ROOT}: not changed' >&2; exit 1; }}"
     return Step(
         why="without root the hook may set no cgroups. This counts for the whole machine: a docker "
-        "with root would get no GPU by the hook, so that nothing is done where one listens",
-        argv=("sh", "-c", f"! test -S {_SOCKET_OF_ROOT} && {turn}"),
-        check="docker run --rm --gpus all ubuntu nvidia-smi -L",
+        "with root would get no GPU by the hook, so that nothing is done where one listens (there, "
+        "CDI: sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml)",
+        argv=("sh", "-c", f"! test -S {_SOCKET_OF_ROOT} || {stop}; {turn}"),
+        check=f"docker run --rm {' '.join(gpu_flags('docker', way))} ubuntu nvidia-smi -L",
     )
 
 
-def _podman(rows: Reference, engine: EngineFacts | None) -> Iterator[Step]:
-    """A CDI specification, in the words of this podman; what docker of today reads too."""
-    version = release(engine)
-    since = _since(rows, "podman", "cdi")
-    if version and since and numbers(version) < numbers(since):
+def _podman(rows: Reference, here: Containers, engine: EngineFacts) -> Iterator[Step]:
+    """A CDI specification that this podman reads; docker of today reads it, too."""
+    version, since = release(engine), feature(rows, "podman", "cdi").since
+    if below(version, since):
         yield Step(
             why=f"podman {version} takes no CDI device; {since} is the first that does",
             text=f"install podman {since} or newer, or docker",
             check="podman --version",
         )
-    newer = _since(rows, "podman", "cdi-0.7.0")
-    plain = bool(version and newer and numbers(version) < numbers(newer))
-    flag = ("--feature-flag", "no-additional-gids-for-device-nodes") if plain else ()
-    old = f"; podman below {newer} does not read all that newer toolkits write" if plain else ""
-    yield Step(
-        why=f"describe the GPUs for CDI; again after a new driver or another MIG layout{old}",
-        argv=("sudo", "nvidia-ctk", "cdi", "generate", *flag, "--output=/etc/cdi/nvidia.yaml"),
-        check="nvidia-ctk cdi list: nvidia.com/gpu=all is among them",
-    )
-
-
-def _start(here: Containers) -> Step:
-    """The engine is there and nobody answers."""
-    engine = next((e for e in here.engines if not e.answers), None)
-    name = engine.name if engine is not None else "docker"
-    said = engine.says if engine is not None else ""
-    check = "docker info: it names a server" if name == "docker" else f"{name} info"
-    if "permission denied" in said.lower():
-        return Step(
-            why="only root and the group docker may ask it; whoever is in that group has root's "
-            "rights on this machine. It counts from the next login on",
-            argv=("sudo", "sh", "-c", 'groupadd -f docker && usermod -aG docker "$SUDO_USER"'),
-            check=check,
-        )
-    if name != "docker":
-        return Step(why=f"it said: {said}", text=f"make {name} work", check=check)
-    if here.platform == "wsl2":
-        text = (
-            "start Docker Desktop and switch on its WSL integration for this distribution, or, "
-            "where docker is installed in the distribution: sudo service docker start"
-        )
-        return Step(why="nothing answers behind this docker client", text=text, check=check)
-    if engine is not None and is_snap(engine):
-        return Step(
-            why="docker is not running", argv=("sudo", "snap", "start", "docker"), check=check
-        )
-    return Step(
-        why="docker is not running; it starts now and with the machine (without root instead: "
-        "systemctl --user enable --now docker)",
-        argv=("sudo", "systemctl", "enable", "--now", "docker"),
-        check=check,
-    )
-
-
-def _engine(rows: Reference, here: Containers) -> Step:
-    docker, least = _feature(rows, "docker", "install"), _since(rows, "podman", "cdi")
-    podman = f"podman {least} or newer of this system's own packages, or "
-    desktop = "; or Docker Desktop, and skip the rest" if here.platform == "wsl2" else ""
-    # A Jetson's lists of files are read by docker's nvidia runtime.
-    return Step(
-        why="an engine starts the containers",
-        text=f"install {'' if here.platform == 'jetson' else podman}{docker}{desktop}",
-        check="docker info: it names a server",
-    )
+    yield from cdi.described(rows, here, engine)
 
 
 def _snap(rows: Reference) -> Iterator[Step]:
@@ -284,22 +285,5 @@ def _line(here: Containers) -> str:
     return (here.l4t or "").lstrip("rR").partition(".")[0]
 
 
-def feature(rows: Reference, engine: str, name: str) -> EngineFeature:
-    """What a row of `engines.yaml` says of an engine; without the row, that nothing is known."""
-    found = (r for r in rows.engines if (r.engine, r.feature) == (engine, name))
-    none = EngineFeature(engine=engine, feature=name, says=engine, source=(), status="derived")
-    return next(found, none)
-
-
 def _feature(rows: Reference, engine: str, name: str) -> str:
     return feature(rows, engine, name).says
-
-
-def _since(rows: Reference, engine: str, name: str) -> str | None:
-    return feature(rows, engine, name).since
-
-
-def release(engine: EngineFacts | None) -> str | None:
-    """The numbers that the version of an engine begins with; None = not known."""
-    match = re.match(r"\d{1,6}(\.\d{1,6}){0,3}", (engine.version if engine else None) or "")
-    return match[0] if match else None

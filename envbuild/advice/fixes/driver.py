@@ -17,7 +17,13 @@ LOADED = "cat /proc/driver/nvidia/version"
 
 
 def steps(
-    matrices: Matrices, reference: Reference, os: Os, branch: int, module: Module
+    matrices: Matrices,
+    reference: Reference,
+    os: Os,
+    branch: int,
+    module: Module,
+    *,
+    older: bool = False,
 ) -> tuple[Step, ...]:
     """Install a branch so that it stays: repository, what holds it, packages, restart.
 
@@ -27,6 +33,7 @@ def steps(
         os: the system, by its id and architecture.
         branch: ``580``.
         module: flavour of the kernel modules.
+        older: a newer branch is installed, which package managers keep by themselves.
 
     Returns:
         nothing where no row has that branch with these modules.
@@ -38,6 +45,7 @@ def steps(
         *_source(matrices, row, os),
         *_needs(row),
         *pin(reference, os, branch, module),
+        *(_back(row, branch) if older else ()),
         *_install(matrices, row, os, branch, module),
         Step(
             why="the new kernel modules are loaded at the next start",
@@ -178,6 +186,19 @@ def _needs(row: DriverPackage) -> Iterator[Step]:
         )
 
 
+def _back(row: DriverPackage, branch: int) -> Iterator[Step]:
+    """Go back from a newer branch, once the older one is held."""
+    why = f"what is installed is newer, and goes back to R{branch}"
+    if row.manager in {"dnf", "dnf5"}:
+        check = f"rpm -qa 'nvidia-driver*' 'kmod-nvidia*': {branch}, or nothing"
+        sync = ("dnf", "distro-sync", "-y", "--allowerasing", "nvidia-driver*", "kmod-nvidia*")
+        yield _root(why, check, *sync)
+    elif row.manager == "zypper":
+        check = "rpm -qa '*nvidia*kmp*': nothing"
+        remove = "rpm -qa '*nvidia*kmp*' | xargs -r zypper --non-interactive remove --clean-deps"
+        yield _root(why, check, "sh", "-c", remove)
+
+
 def _install(
     matrices: Matrices, row: DriverPackage, os: Os, branch: int, module: Module
 ) -> Iterator[Step]:
@@ -185,7 +206,9 @@ def _install(
     why = f"install R{branch} with its {module} kernel modules"
     built = f"dkms status: nvidia {branch}, installed"
     if row.manager == "apt":
-        yield _root(why, built, "apt-get", "install", "-y", *names)
+        # What holds the branch asks for it in place of a newer one, too.
+        back = ("--allow-downgrades",) if row.pin is not None else ()
+        yield _root(why, built, "apt-get", "install", "-y", *back, *names)
     elif row.manager in {"dnf", "dnf5"}:
         yield _root(why, built, "dnf", "install", "-y", "--allowerasing", *names)
     elif row.manager == "zypper":
@@ -212,7 +235,8 @@ def _run(
     file = url.rpartition("/")[2]
     both = len(known.modules) > 1
     yield Step(
-        why="no package of this driver is known for this system: the vendor's own installer",
+        why="these matrices have no package of this driver for this system: the vendor's own "
+        "installer",
         argv=("curl", "-fsSLO", url),
         check=f"sh {file} --check",
     )

@@ -4,6 +4,7 @@ from envbuild.matrix.model import Repository
 from envbuild.values.finding import Step
 
 _FETCH = "sudo apt-get update && sudo apt-get install -y ca-certificates curl gpg"
+_LISTS = "/etc/apt/sources.list /etc/apt/sources.list.d"
 _FOLDERS = {"x86_64": "x86_64", "aarch64": "sbsa"}
 
 
@@ -65,12 +66,20 @@ def signed(
             check=f"ls -l {ring}",
         ),
         *before,
-        Step(
-            why="add the repository",
-            argv=written(listed, f"deb [signed-by={ring}] {url} {rest}"),
-            check=f"cat {listed}",
-        ),
+        _listed(listed, url, f"deb [signed-by={ring}] {url} {rest}"),
         update(),
+    )
+
+
+def _listed(path: str, url: str, line: str) -> Step:
+    """Add a repository, unless a list has it: two with another ``signed-by`` stop all of apt."""
+    there = f"grep -qrs --include='*.list' --include='*.sources' '^[^#]*{url}' {_LISTS}"
+    add = written(path, line)[-1]
+    return Step(
+        why="add the repository, unless a list of this system has it: apt reads nothing where two "
+        "name another key for it",
+        argv=("sh", "-c", f"{there} || {add}"),
+        check=f"grep -rs {url} {_LISTS}: one list",
     )
 
 
@@ -87,12 +96,6 @@ def update() -> Step:
         argv=("sudo", "apt-get", "update"),
         check="no error about a signature or a key",
     )
-
-
-def _primary(file: str) -> str:
-    """The command that prints the fingerprint of each key of a file, not those of subkeys."""
-    pick = "/^pub:/{n;s/^fpr:*\\([0-9A-F]*\\):$/\\1/p}"
-    return f"gpg --show-keys --with-colons {file} | sed -n '{pick}'"
 
 
 def written(path: str, *lines: str) -> tuple[str, ...]:

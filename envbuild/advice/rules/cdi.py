@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator
 
+from envbuild.advice.fixes import cdi as fixes
 from envbuild.advice.fixes import container
 from envbuild.advice.installing import release
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
-from envbuild.host.access import Containers
+from envbuild.host.access import Containers, containers
 from envbuild.matrix.load import load_reference
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
@@ -123,51 +124,22 @@ def _kept(scene: Scene) -> Iterator[Step]:
 
 def too_new(scene: Scene) -> Iterator[Advice]:
     """A specification in a form that the engine does not read: it then sees no device at all."""
-    seen = scene.saw("cdi-unresolvable")
-    for engine in scene.host.engines:
-        row = container.feature(load_reference(), engine.name, "cdi-0.7.0")
-        versions = (release(spec.version) for spec in effective(scene.host.cdi))
-        newest = max((v for v in versions if v), key=numbers, default=None)
-        if row.since is None or newest is None or not engine.answers:
-            continue
-        if numbers(newest) < numbers("0.7.0") or at_least(engine, row.since, unknown=True):
+    seen, here = scene.saw("cdi-unresolvable"), containers(scene.host)
+    for engine in scene.host.engines if here is not None else ():
+        row = fixes.unread(load_reference(), engine, scene.host.cdi)
+        if here is None or row is None or not engine.answers:
             continue
         yield advice(
             "cdi-spec-version",
             "error" if seen else "warn",
-            f"{engine.name} {engine.version} does not read CDI {newest}, the form of the "
-            f"specification here; {row.since} is the first that does",
+            fixes.told(row, engine, scene.host.cdi),
             why="It then knows none of its devices, whatever nvidia-ctk cdi list shows. "
             + (where(seen) if seen else ""),
-            steps=(
-                *_older_form(scene, engine),
-                Step(
-                    why="or an engine that reads the new form",
-                    text=f"update {engine.name} to {row.since} or newer",
-                    check=f"{engine.name} --version",
-                ),
-            ),
+            steps=fixes.readable(load_reference(), here, engine, row),
             source=cite(row, f"{row.engine}-{row.feature}"),
             explains=("cdi-unresolvable",),
         )
         return
-
-
-def _older_form(scene: Scene, engine: EngineFacts) -> tuple[Step, ...]:
-    if engine.name == "podman":
-        return written(scene)
-    row = container.feature(load_reference(), engine.name, "cdi-0.7.0")
-    flag = (row.note or "").rpartition("--feature-flag ")[2]
-    if not flag:
-        return ()
-    generate = ("nvidia-ctk", "cdi", "generate", "--feature-flag", flag)
-    return (
-        Step(
-            why="without this feature the specification has the older form",
-            argv=("sudo", *generate, "--output=/etc/cdi/nvidia.yaml"),
-            check="grep cdiVersion /etc/cdi/nvidia.yaml: 0.5.0 or 0.6.0",
-        ),
-    )
 
 
 def name(scene: Scene) -> Iterator[Advice]:

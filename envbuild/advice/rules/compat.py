@@ -133,7 +133,7 @@ def holes(scene: Scene) -> Iterator[Advice]:
         f"container toolkit {version} has published holes: {', '.join(h.cve for h in found)}",
         why=f"{found[0].says[:1].upper()}{found[0].says[1:]}: start no stranger's image with a GPU "
         f"before the update. {fixed} has none of them.",
-        steps=container.update(load_reference(), here) if several else (),
+        steps=container.update(load_reference(), here, fixed) if several else (),
         source=cite(found[0], found[0].cve),
     )
 

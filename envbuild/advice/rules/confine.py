@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import container
+from envbuild.advice.fixes.features import below
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.rules.cdi import written
@@ -10,6 +11,7 @@ from envbuild.advice.scene import Scene
 from envbuild.matrix.load import load_reference
 from envbuild.planner.table import cite
 from envbuild.values.finding import Step
+from envbuild.values.host import EngineFacts
 
 _SETTING = "nvidia-container-cli.no-cgroups"
 _REFUSED = ("nvml-unknown-error", "wsl-blocked", "bpf-denied", "cuda-304", "cuda-100")
@@ -78,7 +80,7 @@ def _needed(scene: Scene, *, both: bool) -> Iterator[Advice]:
     """Without root the hook may set no control groups."""
     seen = scene.saw("bpf-denied")
     engine = scene.engine("docker")
-    if seen is None and (engine is None or engine.rootless is not True or "cdi" in engine.access):
+    if seen is None and (engine is None or engine.rootless is not True or _by_cdi(scene, engine)):
         return
     cdi = (*written(scene), _by_name())
     steps = cdi if both else (container.no_cgroups(), _or(cdi[0]), *cdi[1:])
@@ -94,6 +96,14 @@ def _needed(scene: Scene, *, both: bool) -> Iterator[Advice]:
         source=_source(),
         explains=("bpf-denied",),
     )
+
+
+def _by_cdi(scene: Scene, engine: EngineFacts) -> bool:
+    """The way in of this engine is CDI: that of its own, or the nvidia runtime's."""
+    since = container.feature(load_reference(), "nvidia-container-toolkit", "jit-cdi-default").since
+    version = container.release(scene.host.container_toolkit)
+    jit = version is not None and not below(version, since)
+    return "cdi" in engine.access or (jit and "nvidia-runtime" in engine.access)
 
 
 def _or(step: Step) -> Step:

@@ -6,6 +6,7 @@ slower, above faster, wholly within 2 % the same, and undecided else. (On one H2
 cycles differ by 0.1 to 3 % from run to run, those of DRAM by less than 1 %.)
 """
 
+import math
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -150,6 +151,8 @@ def _figures(name: str, old: Measure, new: Measure) -> Change:
     if min(old.low, old.high, new.low, new.high) <= 0:
         return Change(name, "undecided", "", "")
     low, high = new.low / old.high, new.high / old.low
+    if low == 0 or high == math.inf:
+        return Change(name, "undecided", "", "")  # further apart than a float can say
     # Speed as a ratio, whichever way the unit counts.
     least, most = (1 / high, 1 / low) if less_is_better(new) else (low, high)
     kind: Kind = "undecided"

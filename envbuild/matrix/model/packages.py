@@ -13,6 +13,7 @@ class TorchBuild(Row):
         python: PEP 440 range; ``pythons`` the interpreters that have a wheel, where known.
         glibc: oldest C library it runs on, ``2.28``: the larger of what the wheel's tag promises
             and the newest symbol that its libraries ask for.
+        nccl: the NCCL that its wheel requires; builds of one release and CUDA major share it.
         released: YYYY-MM-DD on which the wheel was uploaded, where known.
         beside: requirements that it needs and does not state (``numpy<2``).
     """
@@ -25,6 +26,7 @@ class TorchBuild(Row):
     ptx: tuple[str, ...] = ()
     triton: str | None = None
     cudnn: str | None = None
+    nccl: str | None = None
     python: str = ""
     pythons: tuple[str, ...] = ()
     glibc: str | None = None
@@ -63,7 +65,10 @@ class PackageRule(Row):
         glibc: oldest C library that those wheels run on, as for torch.
         cudnn: it brings a cuDNN, of any version that pip finds.
         beside: requirements that it needs and does not state (``numpy<2.5``).
-        torch: it is built for one version of torch, which its row does not name.
+        torch: it is built on torch, and pip would bring one along; ``for_torch`` the range of
+            versions that it is built for, where known.
+        shares: what it requires of libraries that torch's wheels require in one version too, by
+            the fields of `TorchBuild`: ``nccl>=2.27.7``; ``cuda==12.5``: every library of it.
     """
 
     name: str
@@ -85,6 +90,8 @@ class PackageRule(Row):
     cudnn: bool = False
     beside: tuple[str, ...] = ()
     torch: bool = False
+    for_torch: str = ""
+    shares: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
 
 

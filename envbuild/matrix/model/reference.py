@@ -13,8 +13,8 @@ class EngineFeature(Row):
     """What a container engine, or the toolkit that brings GPUs into it, can do, `engines.yaml`.
 
     Attributes:
-        engine: docker, docker-desktop, docker-snap, podman, containerd, cri-o, or
-            nvidia-container-toolkit.
+        engine: docker, docker-desktop, docker-snap, podman, containerd, cri-o,
+            nvidia-container-toolkit, or l4t for the system of a Jetson.
         feature: ``cdi``, ``cdi-default``, ``cdi-0.7.0`` ...
         since, until: first and last release with it, None = open or not sourced.
         says: what it means for a GPU in a container.

@@ -35,7 +35,9 @@ def no_access(chosen: Chosen) -> Iterator[Finding]:
         yield note("container-engine", "info", says, source, why)
         return
     access = chosen.target.access
-    flags = " ".join(gpu_flags("docker", "cdi" if access == "native" else access))
+    engine = next(iter(taken(here) or here.engines), None)
+    name = "podman" if engine is not None and engine.name == "podman" else "docker"
+    flags = " ".join(gpu_flags(name, "cdi" if access == "native" else access))
     first = ", once a driver holds the GPU" if _undriven(chosen) else ""
     why = f"after these steps {flags} works{first}"
     if any(e.name == "podman" and e.answers and e.access for e in here.engines):
@@ -53,6 +55,8 @@ def _missing(here: Containers, missing: str) -> str:
     if engine is None:
         return "no container engine is installed here, neither docker nor podman"
     name = " ".join(filter(None, (engine.name, engine.version)))
+    if here.remote:
+        return f"{name} is asked over {here.remote}, and offers its containers no GPU"
     if missing == "answer":
         return f"{engine.name} is installed here and does not answer: {engine.says or 'no word'}"
     if is_snap(engine):
@@ -123,8 +127,8 @@ def snap(chosen: Chosen) -> Iterator[Finding]:
 def holes(chosen: Chosen) -> Iterator[Finding]:
     """A container toolkit with published holes runs an image that is built here."""
     version, here, target = chosen.target.container_toolkit, chosen.target.containers, chosen.target
-    inside_snap = here is not None and any(map(is_snap, taken(here)))
-    if version is None or target.on_host or inside_snap:
+    own = here is not None and (any(map(is_snap, taken(here))) or bool(here.remote))
+    if version is None or target.on_host or own:
         return
     modes = {way.mode == "cdi" for way in ways(chosen.table, target)}
     found = [
@@ -135,18 +139,19 @@ def holes(chosen: Chosen) -> Iterator[Finding]:
     least = max((hole.fixed for hole in found), key=numbers)
     says = (
         f"container toolkit {version} has published holes ({', '.join(h.cve for h in found)}): "
-        f"{found[0].says}; {least} has none of them"
+        f"{found[0].says}; {least} has none of them: update before an image that you do not trust "
+        "gets a GPU"
     )
-    warned = note("container-toolkit-old", "warn", says, cite(found[0], found[0].cve))
+    told = note("container-toolkit-old", "watch", says, cite(found[0], found[0].cve))
     if target.l4t is not None and target.l4t.startswith("32"):
         why = "JetPack 4 gets no newer one: start only images that you trust"
-        yield replace(warned, why=why)
+        yield replace(told, why=why)
     elif here is not None:
         from envbuild.advice.fixes import container
 
-        yield replace(warned, steps=container.update(_reference(), here))
+        yield replace(told, steps=container.update(_reference(), here, least))
     else:
-        yield warned
+        yield told
 
 
 def _has(hole: Hole, version: str, cdi: bool) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.matrix.model import Capability, TorchBuild, TritonBuild
+from envbuild.matrix.model import Capability, PackageRule, TorchBuild, TritonBuild
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.packages import own_range, row_for
@@ -19,8 +19,15 @@ from envbuild.planner.rules.torch import (
     triton_of,
 )
 from envbuild.planner.table import cite
-from envbuild.planner.target import COMPANIONS, Target
+from envbuild.planner.target import COMPANIONS, Target, Wanted
 from envbuild.values.finding import Finding
+
+
+def taken(chosen: Chosen, wanted: Wanted) -> PackageRule | None:
+    """The row that the plan takes for a package, beside its torch and on its base's Python."""
+    place, build = chosen.choice.place, chosen.choice.build
+    python, _ = system_of(chosen.table, chosen.target, place.os)
+    return row_for(chosen.table, wanted, place.cuda, chosen.target.cc, build=build, python=python)
 
 
 def cudnn_floor(chosen: Chosen) -> Iterator[Finding]:
@@ -64,7 +71,7 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
                 says += "; if it is built on torch, add --with torch, so that its build fits too"
             yield note("package-unknown", "warn", says, "matrices/packages")
             continue
-        row = row_for(chosen.table, wanted, place.cuda, target.cc)
+        row = taken(chosen, wanted)
         if row is None:
             continue
         source = cite(row, row.name)
@@ -92,16 +99,14 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
 def package_company(chosen: Chosen) -> Iterator[Finding]:
     """What a package needs beside it: a version that it does not state, a torch."""
     for wanted in chosen.target.packages:
-        row = row_for(chosen.table, wanted, chosen.choice.place.cuda, chosen.target.cc)
+        build = chosen.choice.build
+        row = taken(chosen, wanted)
         if row is not None and row.beside:
             says = f"{row.name} {row.version} needs {', '.join(row.beside)} and does not say so"
             yield note("package-needs", "info", says, cite(row, row.name))
-        if row is not None and row.torch:
-            build = chosen.choice.build
-            says = f"{wanted} is built for one torch, which its row does not name: "
-            pip = f"whether that is {build.torch} is pip's to say" if build is not None else ""
-            says += pip or "add --with torch, so that a build for these cards is taken"
-            yield note("package-torch", "warn", says, cite(row, row.name))
+        if row is not None and row.for_torch and build is not None:
+            says = f"{row.name} {row.version or wanted} is for torch {row.for_torch}"
+            yield note("package-torch", "info", says, cite(row, row.name))
 
 
 def torch_compile(chosen: Chosen) -> Iterator[Finding]:
@@ -124,7 +129,7 @@ def torch_compile(chosen: Chosen) -> Iterator[Finding]:
 def triton_reach(chosen: Chosen) -> Iterator[Finding]:
     """Triton by itself: its own ptxas and its floor."""
     for wanted in chosen.target.packages:
-        row = row_for(chosen.table, wanted, chosen.choice.place.cuda, chosen.target.cc)
+        row = taken(chosen, wanted)
         if row is None or row.name != "triton" or chosen.choice.build is not None:
             continue
         version = row.version or "0"

@@ -50,6 +50,7 @@ BUILDS = (
     torch.torch_jit,
     torch.torch_pair,
     torch.torch_pins,
+    packages.package_torch,
 )
 """The same for framework builds."""
 

@@ -1,6 +1,8 @@
 """Other Python packages: which cards and toolkits they serve."""
 
-from envbuild.matrix.model import PackageRule
+import re
+
+from envbuild.matrix.model import PackageRule, TorchBuild
 from envbuild.planner.ranges import Range, numbers, parse
 from envbuild.planner.rules.base import about, error, rule
 from envbuild.planner.rules.torch import system_of
@@ -10,12 +12,97 @@ from envbuild.values.codec import replace
 from envbuild.values.finding import Finding
 
 
-def row_for(table: Table, wanted: Wanted, cuda: str, cc: tuple[str, ...]) -> PackageRule | None:
-    """The package's row that serves this toolkit and these cards; None = none does."""
-    rows = [r for r in table.packages.get(wanted.name, ()) if not _against(r, cuda, cc, wanted)]
-    # A bare requirement before one with a bound, which is there for cards that need it; of those
-    # the first in the matrices.
-    return min(rows, key=lambda r: "<" in r.requirement, default=None)
+def rows_for(
+    table: Table,
+    wanted: Wanted,
+    cuda: str,
+    cc: tuple[str, ...],
+    *,
+    build: TorchBuild | None = None,
+    python: str | None = None,
+) -> list[PackageRule]:
+    """The package's rows that serve this toolkit and these cards, preferred first.
+
+    A bare requirement comes before one with a bound, which is there for cards or a torch that need
+    it; of those the first in the matrices. Without ``build`` beside any torch or none, without
+    ``python`` for any interpreter.
+    """
+    rows = [
+        row
+        for row in table.packages.get(wanted.name, ())
+        if not _against(row, cuda, cc, wanted)
+        and (build is None or not unfit_beside(table, row, build))
+        and (python is None or not row.pythons or python in row.pythons)
+    ]
+    return sorted(rows, key=lambda row: "<" in row.requirement)
+
+
+def row_for(
+    table: Table,
+    wanted: Wanted,
+    cuda: str,
+    cc: tuple[str, ...],
+    *,
+    build: TorchBuild | None = None,
+    python: str | None = None,
+) -> PackageRule | None:
+    """The row that is taken, of those of `rows_for`; None = there is none."""
+    return next(iter(rows_for(table, wanted, cuda, cc, build=build, python=python)), None)
+
+
+def unfit_beside(table: Table, row: PackageRule, build: TorchBuild) -> str:
+    """Why the package cannot be in one environment with this torch, empty = it can.
+
+    What is not known of the torch speaks against nothing.
+    """
+    name = f"{row.name} {row.version or row.version_max or ''}".strip()
+    if row.for_torch and build.torch not in parse(row.for_torch, row.name):
+        return f"{name} is built for torch {row.for_torch}, not {build.torch}"
+    for text in row.shares:
+        library = re.match("[a-z]+", text, re.ASCII)
+        field = library[0] if library is not None else text
+        bound, has = text.removeprefix(field), _of(table, build, field)
+        if has is not None and has not in parse(bound, row.name):
+            what = "the libraries of CUDA" if field == "cuda" else field
+            return f"{name} requires {what} {bound}, and torch {build.torch} requires {has}"
+    return ""
+
+
+def _of(table: Table, build: TorchBuild, library: str) -> str | None:
+    """The version of a library that a torch requires, None = not known."""
+    version: str | None = getattr(build, library)
+    if version is None and library == "nccl" and build.cuda is not None:
+        # One release requires one NCCL for all toolkits of a major.
+        major = numbers(build.cuda)[0]
+        same = (b for b in table.builds if b.torch == build.torch and b.nccl is not None)
+        version = next((b.nccl for b in same if numbers(b.cuda or "0")[0] == major), None)
+    return version
+
+
+@rule("build", "cc", asked=("packages",))
+def package_torch(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """Each package can be in one environment with the torch."""
+    for wanted in target.packages:
+        if build.cuda is None or left_to_torch(table, target, wanted):
+            continue
+        rows = rows_for(table, wanted, build.cuda, target.cc)
+        against = [(says, row) for row in rows if (says := unfit_beside(table, row, build))]
+        if rows and len(against) == len(rows):
+            says, row = against[0]
+            return error("package-torch", says, cite(row, row.name))
+    return None
+
+
+def lacks_wheel(table: Table, target: Target, build: TorchBuild, python: str | None) -> bool:
+    """A package that can be beside this torch, but in no version with a wheel for this Python."""
+    for wanted in target.packages if python is not None and build.cuda is not None else ():
+        if left_to_torch(table, target, wanted):
+            continue
+        cuda = build.cuda or ""
+        beside = rows_for(table, wanted, cuda, target.cc, build=build)
+        if beside and not any(not row.pythons or python in row.pythons for row in beside):
+            return True
+    return False
 
 
 def own_range(row: PackageRule, wanted: Wanted) -> Range | None:
@@ -37,9 +124,8 @@ def package_served(table: Table, place: Place, target: Target) -> Finding | None
         rows = table.packages.get(wanted.name)
         if rows and row_for(table, wanted, place.cuda, target.cc) is None:
             against = [(_against(r, place.cuda, target.cc, wanted), r) for r in rows]
-            # The nearest row says most: of this major, else any.
-            major = numbers(place.cuda)[0]
-            says, row = min(against, key=lambda pair: pair[1].cuda_major != major)
+            # The nearest row says most: of this toolkit, else of its major, else any.
+            says, row = min(against, key=lambda pair: _distance(pair[1], place.cuda))
             return error("package", about(place.cuda, f"{wanted}: {says}"), cite(row, row.name))
     return None
 
@@ -52,7 +138,8 @@ def package_python(table: Table, place: Place, target: Target) -> Finding | None
     for wanted in target.packages:
         if left_to_torch(table, target, wanted):
             continue
-        row = row_for(table, wanted, place.cuda, target.cc)
+        rows = rows_for(table, wanted, place.cuda, target.cc)
+        row = row_for(table, wanted, place.cuda, target.cc, python=python) or next(iter(rows), None)
         range = own_range(row, wanted) if row is not None else None
         if row is None or not (range is None or (row.version or "0") in range):
             continue
@@ -95,14 +182,28 @@ def excluded(needs: tuple[str, ...], target: Target) -> Wanted | None:
     return None
 
 
-def _against(row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted) -> str:
-    """Why this row does not serve, empty = it does."""
+def _distance(row: PackageRule, cuda: str) -> int:
+    """How far a row is from a toolkit: 0 = it is for it, 1 = for another minor of its major."""
+    if row.cuda_major != numbers(cuda)[0]:
+        return 2
+    return int(bool(_off_toolkit(row, cuda)))
+
+
+def _off_toolkit(row: PackageRule, cuda: str) -> str:
+    """Why this row does not serve the toolkit, empty = it does."""
     if row.cuda_major != numbers(cuda)[0]:
         return f"{row.requirement} is for CUDA {row.cuda_major}"
     if row.cuda_min and numbers(cuda) < numbers(row.cuda_min):
         return f"{row.requirement} needs CUDA {row.cuda_min} or newer"
     if row.cuda_max and numbers(cuda)[: len(numbers(row.cuda_max))] > numbers(row.cuda_max):
         return f"{row.requirement} ends with CUDA {row.cuda_max}"
+    return ""
+
+
+def _against(row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted) -> str:
+    """Why this row does not serve, empty = it does."""
+    if says := _off_toolkit(row, cuda):
+        return says
     for one in cc:
         if row.cc_min and numbers(one) < numbers(row.cc_min):
             return f"{row.requirement} serves cc {row.cc_min} and newer, not {one}"
