@@ -4,9 +4,10 @@ A limit is computed from a row of the exact capability or from attributes that t
 Where those say nothing, or are known not to mean what they say, it is unknown: never a guess.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from envbuild.certify.bounds import evaluate, terms
 from envbuild.certify.card import Rating
 from envbuild.certify.stats import spread
 from envbuild.certify.verdicts import ruled
@@ -24,6 +25,7 @@ class Limit(NamedTuple):
     Attributes:
         value: in the unit of the figure; None = unknown, ``why`` says it.
         above: a figure beyond ``value`` times this cannot be true.
+        expression, terms: ``value`` as arithmetic over named numbers (`bounds`).
     """
 
     value: float | None
@@ -31,6 +33,18 @@ class Limit(NamedTuple):
     inputs: Pairs = Pairs()
     why: str = ""
     above: float = ABOVE_CYCLES
+    expression: str = ""
+    terms: Pairs = Pairs()
+
+    def bounds(self, floor: float, cut: float = 1.0) -> tuple[str, str]:
+        """What a figure must keep to: its interval above the floor, its median below the limit.
+
+        Args:
+            floor: least share of the limit.
+            cut: share of the rate that a product is cut to.
+        """
+        whole = "limit" if cut == 1 else f"({cut!r} * limit)"
+        return f"low >= {floor!r} * {whole}", f"value <= {self.above!r} * {whole}"
 
 
 class Memory(NamedTuple):
@@ -53,10 +67,10 @@ def cycle_limit(rating: Rating | None) -> Limit:
     formula = "operations an SM and clock, of the row for this capability"
     if rating is None:
         return Limit(None, formula, why="limit unknown: no row has the rate of this capability")
-    rate = rating.per_sm_clock / 2 if rating.half else rating.per_sm_clock
+    expression = "rate / 2" if rating.half else "rate"
     brand = ", half of it on this brand" if rating.half else ""
     inputs = Pairs({"rate": f"{rating.per_sm_clock}{brand}", "row": rating.source})
-    return Limit(rate, formula, inputs)
+    return _limit(formula, inputs, expression, {"rate": rating.per_sm_clock})
 
 
 def dram_limit(memory: Memory) -> Limit:
@@ -73,7 +87,20 @@ def dram_limit(memory: Memory) -> Limit:
         why = "the driver gives no memory clock or no bus width"
     if why:
         return Limit(None, formula, inputs, f"limit unknown: {why}", ABOVE_DRAM)
-    return Limit(clock * 1000 * 2 * bus / 8 / 1e9, formula, inputs, above=ABOVE_DRAM)
+    numbers = {"clock_khz": clock, "bus_bits": bus}
+    return _limit(formula, inputs, "clock_khz * 2000 * bus_bits / 8e9", numbers, ABOVE_DRAM)
+
+
+def _limit(
+    formula: str,
+    inputs: Pairs,
+    expression: str,
+    numbers: Mapping[str, float],
+    above: float = ABOVE_CYCLES,
+) -> Limit:
+    """A limit whose value is that of its expression."""
+    value = evaluate(expression, numbers)
+    return Limit(value, formula, inputs, "", above, expression, terms(numbers))
 
 
 def figure(
@@ -117,8 +144,14 @@ def against(check: Check, measure: Measure, limit: Limit, blame: Blame) -> Check
     )
     if limit.value is None or measure.floor is None:
         return ruled(check, "inconclusive", limit.why or "limit unknown: no floor", "suite")
+    check = replace(
+        check,
+        expression=limit.expression,
+        bounds=limit.bounds(measure.floor),
+        terms=limit.terms,
+    )
     share, least = measure.value / limit.value, measure.floor * limit.value
-    if share > limit.above:
+    if measure.value > limit.above * limit.value:
         reason = f"{share:.3f} of the limit cannot be: the measurement is invalid"
         return ruled(check, "void", reason, "suite")
     if measure.low >= least:

@@ -108,6 +108,11 @@ class Check(Value):
         core: the suite cannot pass without it.
         value, unit, limit: what was measured against what; text where it is not a number.
         formula, inputs: how ``limit`` and ``verdict`` follow from named inputs.
+        expression: the limit as plain arithmetic over ``terms``, ``clock_khz * 2000 * bus_bits /
+            8e9``; empty where nothing is computed.
+        bounds: inequalities that a pass needs, over the terms, that ``limit``, and the figure's
+            ``value``, ``low`` and ``high``: ``low >= 0.94 * limit``.
+        terms: numbers by name, to the last digit.
         rule: the comparison in words.
         blame: who owns a failure; None unless the verdict is not pass.
         reason: why it was skipped, failed or stayed open.
@@ -123,6 +128,9 @@ class Check(Value):
     limit: str = ""
     formula: str = ""
     inputs: Pairs = Pairs()
+    expression: str = ""
+    bounds: tuple[str, ...] = ()
+    terms: Pairs = Pairs()
     rule: str = ""
     blame: Blame | None = None
     reason: str = ""

@@ -10,6 +10,7 @@ launch that is left out.
 from typing import NamedTuple
 
 from envbuild.certify import facts
+from envbuild.certify.bounds import terms
 from envbuild.certify.seen import Event, Seen, events
 from envbuild.certify.suites.common import NO_GLIBC, last_line, runtime_library
 from envbuild.certify.terms import covers
@@ -298,7 +299,14 @@ def _sums(seen: Seen, run: Run) -> Check:
         return ruled(check, "fail", *early)
     if sums is None:
         return ruled(check, "fail", "the kernel gave no result to compare", _owner(seen))
-    check = replace(check, value=str(sums.wrong))
+    numbers = {"wrong": sums.wrong, "compared": sums.compared, "elements": seen.count}
+    check = replace(
+        check,
+        value=str(sums.wrong),
+        expression="0",
+        bounds=("wrong == limit", "compared == elements"),
+        terms=terms(numbers),
+    )
     if sums.compared != seen.count:
         reason = f"{sums.compared} of {seen.count} elements were compared"
         return ruled(check, "inconclusive", reason, "suite")

@@ -1,5 +1,6 @@
 """Check of atomic additions: every counter holds exactly what was counted."""
 
+from envbuild.certify.bounds import terms
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.correct import answer as answered
 from envbuild.certify.suites.correct.work import origin
@@ -33,7 +34,14 @@ def check(seen: Seen) -> Check:
             return ruled(check, "fail", f"no result{said}", answered.owner(seen))
         return ruled(check, "inconclusive", "not every counter was compared", "suite")
     wrong = {way: line.wrong for way, line in lines.items() if line.wrong}
-    check = replace(check, value=str(sum(wrong.values())))
+    lost = sum(wrong.values())
+    check = replace(
+        check,
+        value=str(lost),
+        expression="0",
+        bounds=("wrong == limit",),
+        terms=terms({"wrong": lost}),
+    )
     if wrong:
         reason = "; ".join(f"{way}: {n} of {COUNTERS} counters wrong" for way, n in wrong.items())
         return ruled(check, "fail", reason, answered.owner(seen))

@@ -6,6 +6,7 @@ number is never within it.
 """
 
 from envbuild.certify.answers import Answer
+from envbuild.certify.bounds import terms
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.correct import answer as answered
 from envbuild.certify.suites.correct.answer import Line
@@ -78,7 +79,14 @@ def _judged(seen: Seen, form: Format, check: Check, answer: Answer[Line]) -> Che
             reason = f"{line.compared} of {ROWS * COLUMNS} results were compared"
             return ruled(check, "inconclusive", reason, "suite")
     inputs = {**dict(check.inputs), "largest error": f"{real.error:.1e} of sum|a*b|"}
-    check = replace(check, value=f"{real.worst:.2g}", inputs=Pairs(inputs))
+    check = replace(
+        check,
+        value=f"{real.worst:.2g}",
+        inputs=Pairs(inputs),
+        expression="1",
+        bounds=("worst <= limit", "wrong == 0"),
+        terms=terms({"worst": real.worst, "wrong": exact.wrong + real.wrong}),
+    )
     for line in (exact, real):
         if line.wrong:
             nans = f", {line.unreal} of them no number or infinite" if line.unreal else ""

@@ -6,6 +6,7 @@ NVML's; the attribute of the driver is only what a vendor prints, and devices ru
 
 from typing import NamedTuple
 
+from envbuild.certify.bounds import terms
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.fast.answer import (
     Line,
@@ -54,6 +55,7 @@ def check(seen: Seen) -> Check:
     )
     top = _highest(answer, before)
     bits = answer.reasons
+    least = _EXPLAINED if benign(bits) else _UNEXPLAINED
     check = replace(
         check,
         value=f"{figure.value:.0f}",
@@ -61,6 +63,13 @@ def check(seen: Seen) -> Check:
         inputs=Pairs(_inputs(before, top.source, bits, busy)),
         measure=replace(figure, limit=top.mhz or None, shown=f"{figure.value:.0f} MHz"),
     )
+    if top.mhz:
+        check = replace(
+            check,
+            expression="highest_mhz",
+            bounds=(f"value >= {least} * limit", f"value <= {_ABOVE[top.source]} * limit"),
+            terms=terms({"highest_mhz": float(top.mhz)}),
+        )
     return settle(_judged(check, figure.value, top, bits, busy), *_paused(answer))
 
 
@@ -81,11 +90,11 @@ def _judged(check: Check, mhz: float, top: _Top, bits: int, busy: int) -> Check:
         reason = "limit unknown: neither NVML nor the driver gives a highest clock"
         return ruled(check, "inconclusive", reason, "suite")
     share = mhz / top.mhz
-    if share > _ABOVE[top.source]:
+    if mhz > _ABOVE[top.source] * top.mhz:
         reason = f"{share:.2f} of the highest clock ({top.source}) cannot be"
         return ruled(check, "inconclusive", reason, "suite")
     why = benign(bits)
-    if share < (_EXPLAINED if why else _UNEXPLAINED):
+    if mhz < (_EXPLAINED if why else _UNEXPLAINED) * top.mhz:
         said = f"in spite of {', '.join(why)} alone" if why else "and the driver gives no reason"
         reason = f"{mhz:.0f} MHz are {share:.2f} of the highest clock, {said}"
         return ruled(check, "inconclusive", reason, "machine")

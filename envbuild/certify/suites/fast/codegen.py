@@ -53,6 +53,8 @@ def check(seen: Seen, kind: str) -> Check:
         check,
         value=f"{ratio.value:.3f}",
         inputs=Pairs({"compiler": compiler, "interval": f"{ratio.low:.3f} to {ratio.high:.3f}"}),
+        expression="1",
+        bounds=(f"low >= {_FLOOR} * limit",),
         measure=replace(ratio, shown=f"{ratio.value:.3f} of ours", owner="image"),
     )
     half = answer.one("pairs", f"{name}.half")

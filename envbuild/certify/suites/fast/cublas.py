@@ -89,7 +89,8 @@ def _judged(seen: Seen, one: Type, check: Check, answer: Part, line: Line) -> Ch
     check = replace(check, inputs=Pairs((*check.inputs, *_inputs(answer, line))))
     if wrong := answer.right(line.name):
         return ruled(replace(check, measure=found), "fail", wrong, owner)
-    check = cycles.cut(against(check, found, limit, owner), found, tensor.shown_cut(seen, one.name))
+    rungs = tensor.shown_cut(seen, one.name)
+    check = cycles.cut(against(check, found, limit, owner), found, limit, rungs)
     if limit.value is None:
         # It may do the type by other means: right, and nothing to hold its speed to.
         return ruled(check, "skip", limit.why, None)

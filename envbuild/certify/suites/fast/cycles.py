@@ -2,7 +2,7 @@
 
 from envbuild.certify import limits
 from envbuild.certify.card import Rating
-from envbuild.certify.limits import ABOVE_CYCLES, Limit
+from envbuild.certify.limits import Limit
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.fast.answer import Line, Part, measured, part, unjudged
 from envbuild.certify.suites.fast.floors import floor_of
@@ -45,7 +45,7 @@ def judged(
         return ruled(check, "fail", wrong, "machine")
     limit = limits.cycle_limit(rating)
     check, found = measured_in_cycles(seen, check, answer, line, dtype=dtype, limit=limit)
-    check = cut(limits.against(check, found, limit, "machine"), found, rungs)
+    check = cut(limits.against(check, found, limit, "machine"), found, limit, rungs)
     return settled(check, 2, *_controls(answer, line, figure))
 
 
@@ -62,15 +62,18 @@ def cut_to(rung: float) -> str:
     return f"cut to {rung:g} of the rate"
 
 
-def cut(check: Check, found: Measure, rungs: tuple[float, ...]) -> Check:
+def cut(check: Check, found: Measure, limit: Limit, rungs: tuple[float, ...]) -> Check:
     """A product that reaches a rung as others reach the whole is none that fails."""
     if check.verdict != "fail" or not found.limit or not found.floor:
         return check
     for rung in rungs:
-        least, most = found.floor * rung * found.limit, ABOVE_CYCLES * rung * found.limit
+        least, most = found.floor * (rung * found.limit), limit.above * (rung * found.limit)
         if least <= found.low and found.value <= most:
             inputs = Pairs((*check.inputs, ("product", cut_to(rung))))
-            return replace(check, verdict="pass", reason="", blame=None, inputs=inputs)
+            bounds = limit.bounds(found.floor, rung)
+            return replace(
+                check, verdict="pass", reason="", blame=None, inputs=inputs, bounds=bounds
+            )
     return check
 
 

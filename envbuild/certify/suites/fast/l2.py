@@ -1,5 +1,6 @@
 """The L2 cache: the same bytes again come faster than DRAM can give them."""
 
+from envbuild.certify.bounds import terms
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.fast.answer import Part, measured, part, point, unjudged
 from envbuild.certify.suites.fast.dram import rate
@@ -54,6 +55,8 @@ def check(seen: Seen) -> Check:
                 "bytes/SM/clock": f"{port:.1f}",
             }
         ),
+        bounds=(f"low >= {_LEAST} * dram_read", f"bytes_per_sm_clock <= {_ABOVE} * {_PORT}"),
+        terms=terms({"dram_read": rate(dram), "bytes_per_sm_clock": port}),
         measure=replace(figure, shown=f"{figure.value:.0f} GB/s L2 read", points=_by_size(answer)),
     )
     far = answer.samples("l2.read.far")
@@ -62,7 +65,7 @@ def check(seen: Seen) -> Check:
         share = rate(far) / rate(line)
         says = f"{size.far_bytes >> 20} MiB are read at {share:.2f} of it"
         controls = (Control(name="past the cache", red=share < _FAR, says=says),)
-    if port > _PORT * _ABOVE:
+    if port > _ABOVE * _PORT:
         reason = f"{port:.1f} bytes an SM and clock cannot be: the measurement is invalid"
         return settle(ruled(check, "void", reason, "suite"), *controls)
     if figure.high < least:

@@ -1,5 +1,6 @@
 """What a launch costs, and what it costs in a graph; by the host's clock."""
 
+from envbuild.certify.bounds import terms
 from envbuild.certify.limits import figure
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.fast.answer import Part, measured, part, unjudged
@@ -75,6 +76,9 @@ def graph(seen: Seen) -> Check:
         value=f"{node.value:.2f}",
         measure=replace(node, shown=f"{node.value:.2f} us a node"),
         inputs=Pairs({"launch": f"{row.value:.2f} us", "share": f"{share:.2f}"}),
+        expression=f"{_GRAPH} * launch_us",
+        bounds=("high <= limit", f"nodes == {_NODES}"),
+        terms=terms({"launch_us": row.value, "nodes": made.nodes}),
     )
     apart = _times(answer, "graph.apart")
     controls: tuple[Control, ...] = ()

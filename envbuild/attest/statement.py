@@ -1,0 +1,120 @@
+"""In-toto statements: what is said (the predicate) of which image (the subject), as bytes to sign.
+
+Form: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
+"""
+
+from typing import Literal
+
+import msgspec
+
+from envbuild.errors import InputError
+from envbuild.values.certificate import Certificate, Subject
+from envbuild.values.codec import dump_line
+from envbuild.values.image import Image
+
+CERTIFICATE = "urn:envbuild:certificate:1"
+"""The certificate itself: every figure with its terms, its limit and its bounds."""
+TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
+"""Which suites passed, for policy engines that know no figures."""
+PLAN = "urn:envbuild:plan:1"
+LOCK = "urn:envbuild:lock:1"
+PROVENANCE = "https://slsa.dev/provenance/v1"
+SBOM = "https://spdx.dev/Document"
+
+_TYPE = "https://in-toto.io/Statement/v1"
+
+
+class About(msgspec.Struct, frozen=True):
+    """A subject: its name, and its digests by algorithm (hex)."""
+
+    name: str
+    digest: dict[str, str]
+
+
+class Statement(msgspec.Struct, frozen=True, rename="camel"):
+    """A statement as read; ``predicate`` is left to who knows its type."""
+
+    type: Literal["https://in-toto.io/Statement/v1"] = msgspec.field(name="_type")
+    subject: tuple[About, ...]
+    predicate_type: str
+    predicate: msgspec.Raw
+
+
+def statement(name: str, digest: str, kind: str, predicate: object) -> bytes:
+    """A statement about one image; equal input, equal bytes.
+
+    Args:
+        name: repository, without tag.
+        digest: ``sha256:...`` of its platform manifest or, unpushed, its config.
+        kind: predicate type.
+        predicate: any value, or JSON that is made already (``bytes``).
+    """
+    raw = predicate if isinstance(predicate, bytes) else dump_line(predicate)
+    made = {
+        "_type": _TYPE,
+        "subject": [{"name": name, "digest": {"sha256": digest.removeprefix("sha256:")}}],
+        "predicateType": kind,
+        "predicate": msgspec.Raw(raw),
+    }
+    return msgspec.json.encode(made)
+
+
+def of_certificate(certificate: Certificate) -> tuple[bytes, bytes]:
+    """What a certificate says: its figures, and which suites passed.
+
+    Raises:
+        InputError: it is a replay, or about no image that others could have.
+    """
+    subject = certificate.subject
+    if certificate.recorded != "run":
+        raise InputError("a replay certifies nothing", fix="envbuild certify IMAGE --sign KEY")
+    if subject.digest is None or subject.kind not in {"manifest", "config"}:
+        what = f"{subject.name} is no image: nobody else can have what was certified"
+        raise InputError(what, fix="sign the certificate of an image")
+    return (
+        statement(subject.name, subject.digest, CERTIFICATE, certificate),
+        statement(subject.name, subject.digest, TEST_RESULT, _test_result(certificate)),
+    )
+
+
+def read(payload: bytes, name: str) -> Statement:
+    """The statement in a payload.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return msgspec.json.decode(payload, type=Statement)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
+        what = f"{name} holds no in-toto statement"
+        raise InputError(what, why=str(e), fix="fetch it again, from who made it") from e
+
+
+def is_about(found: Statement, subject: Subject | Image) -> bool:
+    """The statement names the digest of this subject, or of this image's manifest or config."""
+    digests = (
+        {subject.digest} if isinstance(subject, Subject) else {subject.manifest, subject.config}
+    )
+    named = {f"sha256:{about.digest.get('sha256')}" for about in found.subject}
+    return bool(named & digests)
+
+
+def _test_result(certificate: Certificate) -> dict[str, object]:
+    """https://github.com/in-toto/attestation/blob/main/spec/predicates/test-result.md."""
+    device, checks = certificate.device, [c for s in certificate.suites for c in s.checks]
+    machine = {
+        "name": "machine",
+        "annotations": {
+            "device": device.name if device else "none",
+            "cc": device.cc if device else "none",
+            "driver": certificate.runtimes.driver or "none",
+            "suites": ",".join(suite.name for suite in certificate.suites if suite.required),
+        },
+    }
+    return {
+        "result": "PASSED" if certificate.exit == 0 else "FAILED",
+        "configuration": [machine],
+        "passedTests": [check.id for check in checks if check.verdict == "pass"],
+        "warnedTests": [check.id for check in checks if check.verdict == "inconclusive"],
+        "failedTests": [check.id for check in checks if check.verdict in {"fail", "void"}],
+    }
