@@ -1,1 +1,1 @@
-"""What others can check: signed statements about an image, attached to it, and their verification."""
+"""What others can check: signed statements about an image, and their verification."""

@@ -49,12 +49,12 @@ def signing_key(pem: bytes, name: str) -> "Ed25519PrivateKey":
         key = load_pem_private_key(pem, password=None)
     except (TypeError, ValueError, UnsupportedAlgorithm) as e:
         fix = "make one: openssl genpkey -algorithm ed25519 -out key.pem"
-        msg = f"{name} is no private key without a password"
-        raise InputError(msg, fix=fix) from e
+        what = f"{name} is no private key without a password"
+        raise InputError(what, fix=fix) from e
     if not isinstance(key, Ed25519PrivateKey):
         fix = "make one: openssl genpkey -algorithm ed25519 -out key.pem"
-        msg = f"{name} is a key of another kind than ed25519"
-        raise InputError(msg, fix=fix)
+        what = f"{name} is a key of another kind than ed25519"
+        raise InputError(what, fix=fix)
     return key
 
 
@@ -75,11 +75,11 @@ def trusted_key(pem: bytes, name: str) -> "Ed25519PublicKey":
     try:
         key = load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm) as e:
-        msg = f"{name} is no public key"
-        raise InputError(msg, fix=fix) from e
+        what = f"{name} is no public key"
+        raise InputError(what, fix=fix) from e
     if not isinstance(key, Ed25519PublicKey):
-        msg = f"{name} is a key of another kind than ed25519"
-        raise InputError(msg, fix=fix)
+        what = f"{name} is a key of another kind than ed25519"
+        raise InputError(what, fix=fix)
     return key
 
 
@@ -133,9 +133,9 @@ def verified(envelope: bytes, keys: "tuple[Ed25519PublicKey, ...]", name: str) -
                 continue
             return payload, key_id(key)
     trusted = ", ".join(key_id(key)[:16] for key in keys) or "none"
-    msg = f"{name} is not signed by a trusted key"
+    what = f"{name} is not signed by a trusted key"
     raise StaleError(
-        msg,
+        what,
         why=f"trusted: {trusted}",
         fix="ask whoever made it for the public key; else do not use what it is about",
     )
@@ -169,5 +169,5 @@ def _bytes(text: str, name: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except ValueError as e:
-        msg = f"{name} holds what is not base64"
-        raise InputError(msg, fix="fetch it again") from e
+        what = f"{name} holds what is not base64"
+        raise InputError(what, fix="fetch it again") from e

@@ -38,8 +38,8 @@ def age(text: str) -> timedelta:
     """
     match = _AGE.fullmatch(text)
     if match is None:
-        msg = f"{text!r} is no age"
-        raise InputError(msg, fix="--max-age 30d, or 12h")
+        what = f"{text!r} is no age"
+        raise InputError(what, fix="--max-age 30d, or 12h")
     return timedelta(**{{"d": "days", "h": "hours"}[match[2]]: int(match[1])})
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from math import isclose
 
 from envbuild.certify import verdicts
-from envbuild.certify.bounds import broken, numbers_of
+from envbuild.certify.arithmetic import broken, numbers_of
 from envbuild.certify.suites import before
 from envbuild.errors import InputError
 from envbuild.values.certificate import Certificate, Check

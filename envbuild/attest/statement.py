@@ -8,9 +8,8 @@ from typing import Literal
 import msgspec
 
 from envbuild.errors import InputError
-from envbuild.values.certificate import Certificate, Subject
+from envbuild.values.certificate import Certificate
 from envbuild.values.codec import dump_line
-from envbuild.values.image import Image
 
 CERTIFICATE = "urn:envbuild:certificate:1"
 """The certificate itself: every figure with its terms, its limit and its bounds."""
@@ -38,6 +37,12 @@ class Statement(msgspec.Struct, frozen=True, rename="camel"):
     subject: tuple[About, ...]
     predicate_type: str
     predicate: msgspec.Raw
+
+    @property
+    def digest(self) -> str | None:
+        """``sha256:...`` of the one subject that our statements have."""
+        named = [about.digest.get("sha256") for about in self.subject]
+        return f"sha256:{named[0]}" if len(named) == 1 and named[0] else None
 
 
 def statement(name: str, digest: str, kind: str, predicate: object) -> bytes:
@@ -88,15 +93,6 @@ def read(payload: bytes, name: str) -> Statement:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
         what = f"{name} holds no in-toto statement"
         raise InputError(what, why=str(e), fix="fetch it again, from who made it") from e
-
-
-def is_about(found: Statement, subject: Subject | Image) -> bool:
-    """The statement names the digest of this subject, or of this image's manifest or config."""
-    digests = (
-        {subject.digest} if isinstance(subject, Subject) else {subject.manifest, subject.config}
-    )
-    named = {f"sha256:{about.digest.get('sha256')}" for about in found.subject}
-    return bool(named & digests)
 
 
 def _test_result(certificate: Certificate) -> dict[str, object]:

@@ -7,7 +7,7 @@ Where those say nothing, or are known not to mean what they say, it is unknown: 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from envbuild.certify.bounds import evaluate, terms
+from envbuild.certify.arithmetic import evaluate, terms
 from envbuild.certify.card import Rating
 from envbuild.certify.stats import spread
 from envbuild.certify.verdicts import ruled
@@ -25,7 +25,7 @@ class Limit(NamedTuple):
     Attributes:
         value: in the unit of the figure; None = unknown, ``why`` says it.
         above: a figure beyond ``value`` times this cannot be true.
-        expression, terms: ``value`` as arithmetic over named numbers (`bounds`).
+        expression, terms: ``value`` as arithmetic over named numbers (`arithmetic`).
     """
 
     value: float | None

@@ -10,7 +10,7 @@ launch that is left out.
 from typing import NamedTuple
 
 from envbuild.certify import facts
-from envbuild.certify.bounds import terms
+from envbuild.certify.arithmetic import terms
 from envbuild.certify.seen import Event, Seen, events
 from envbuild.certify.suites.common import NO_GLIBC, last_line, runtime_library
 from envbuild.certify.terms import covers

@@ -1,6 +1,6 @@
 """Check of atomic additions: every counter holds exactly what was counted."""
 
-from envbuild.certify.bounds import terms
+from envbuild.certify.arithmetic import terms
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.correct import answer as answered
 from envbuild.certify.suites.correct.work import origin

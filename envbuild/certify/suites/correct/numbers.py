@@ -6,7 +6,7 @@ number is never within it.
 """
 
 from envbuild.certify.answers import Answer
-from envbuild.certify.bounds import terms
+from envbuild.certify.arithmetic import terms
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.correct import answer as answered
 from envbuild.certify.suites.correct.answer import Line

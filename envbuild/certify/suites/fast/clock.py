@@ -6,7 +6,7 @@ NVML's; the attribute of the driver is only what a vendor prints, and devices ru
 
 from typing import NamedTuple
 
-from envbuild.certify.bounds import terms
+from envbuild.certify.arithmetic import terms
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.fast.answer import (
     Line,

@@ -1,6 +1,6 @@
 """The L2 cache: the same bytes again come faster than DRAM can give them."""
 
-from envbuild.certify.bounds import terms
+from envbuild.certify.arithmetic import terms
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.fast.answer import Part, measured, part, point, unjudged
 from envbuild.certify.suites.fast.dram import rate

@@ -1,6 +1,6 @@
 """What a launch costs, and what it costs in a graph; by the host's clock."""
 
-from envbuild.certify.bounds import terms
+from envbuild.certify.arithmetic import terms
 from envbuild.certify.limits import figure
 from envbuild.certify.seen import Seen
 from envbuild.certify.suites.fast.answer import Part, measured, part, unjudged

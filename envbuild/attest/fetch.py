@@ -1,0 +1,71 @@
+"""What a registry has about an image: its digests, its labels, and what is attached to it."""
+
+import re
+from collections.abc import Iterator
+from platform import machine
+
+import msgspec
+
+from envbuild.attest.verify import About, Found
+from envbuild.errors import EnvbuildError, MachineError
+from envbuild.io import oci, referrers
+from envbuild.io.net import Net
+from envbuild.values.codec import Pairs
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+
+
+class _Config(msgspec.Struct):
+    labels: dict[str, str] | None = msgspec.field(name="Labels", default=None)
+
+
+class _Image(msgspec.Struct):
+    config: _Config | None = None
+
+
+def about(ref: str, platform: str, net: Net) -> tuple[About, tuple[Found, ...]]:
+    """An image and everything that is attached to it.
+
+    Args:
+        ref: reference in a registry, or a bare digest, about which no registry is asked.
+        platform: ``linux/amd64``; counts where the reference is an index.
+        net: how the registry is reached.
+
+    Raises:
+        InputError: not a reference.
+        MachineError: the registry does not answer, or does not have it.
+        StaleError: bytes are not what their digest says.
+    """
+    if _DIGEST.fullmatch(ref):
+        return About(ref, (ref,)), ()
+    manifest = oci.resolve(ref, platform, net)
+    data = b"".join(oci.blob(manifest.reference, manifest.config, net))
+    image = About(ref, (manifest.digest, manifest.config), _labels(data, ref))
+    return image, tuple(_attached(manifest, net))
+
+
+def platform_here() -> str:
+    """``linux/amd64`` or ``linux/arm64``: that of containers on this machine."""
+    arm = machine().lower() in {"aarch64", "arm64"}
+    return f"linux/{'arm64' if arm else 'amd64'}"
+
+
+def _attached(manifest: oci.Manifest, net: Net) -> Iterator[Found]:
+    for one in referrers.referrers(manifest.reference, manifest.digest, net):
+        if one.artifact_type != referrers.ARTIFACT:
+            continue
+        try:
+            data = referrers.fetch(manifest.reference, one, net)
+        except EnvbuildError as e:
+            # Anybody may attach anything: what cannot be read is evidence of nothing.
+            data = str(e).encode()
+        yield Found(one.digest[:19], data, named=False)
+
+
+def _labels(config: bytes, ref: str) -> Pairs:
+    try:
+        found = msgspec.json.decode(config, type=_Image).config
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
+        what = f"the config of {ref} cannot be read"
+        raise MachineError(what, why=str(e), fix="push the image again") from e
+    return Pairs((found.labels if found else None) or {})

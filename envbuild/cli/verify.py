@@ -1,0 +1,190 @@
+"""``envbuild verify``: may this image be used? Needs no GPU and no engine."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from envbuild.cli import show
+from envbuild.cli.options import OutputFlags, PullFlags, expand
+from envbuild.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    from envbuild.attest.policy import Policy
+    from envbuild.attest.verify import About, Found, Read
+    from envbuild.values.verification import Evidence, Verification
+
+_SHOWN = ("certificates", "plan", "lock", "provenance", "sbom")
+
+
+@expand
+def command(
+    *,
+    net: PullFlags,
+    output: OutputFlags,
+    targets: Annotated[
+        list[str], typer.Argument(help="Image (or its sha256:... digest), and files of evidence.")
+    ],
+    key: Annotated[
+        list[Path] | None, typer.Option("--key", help="Public key (PEM) of who may sign.")
+    ] = None,
+    unsigned: Annotated[
+        bool, typer.Option("--unsigned", help="Take evidence that nobody signed; names no maker.")
+    ] = False,
+    require: Annotated[
+        list[str] | None, typer.Option("--require", help="Suites that must have passed [smoke].")
+    ] = None,
+    cc: Annotated[
+        list[str] | None,
+        typer.Option("--cc", help="Certified for these; default: all that the image promises."),
+    ] = None,
+    driver_min: Annotated[
+        str, typer.Option("--driver-min", help="Least driver of the machines that certified.")
+    ] = "",
+    max_age: Annotated[
+        str, typer.Option("--max-age", help="How old a certificate may be: 30d, 12h.")
+    ] = "",
+    platform: Annotated[
+        str, typer.Option("--platform", help="Of an image for several [this machine's].")
+    ] = "",
+    shown: Annotated[
+        str, typer.Option("--show", help=f"Print as JSON what counts: {', '.join(_SHOWN)}.")
+    ] = "",
+) -> int:
+    """Check an image's certificates: who signed, what they are about, that they add up.
+
+    The exit code is 0 where everything asked for holds, and 7 with the reason where it does not.
+    """
+    from datetime import datetime, timezone
+
+    from envbuild.attest import verify
+
+    if shown and shown not in _SHOWN:
+        what = f"--show {shown!r} is not known"
+        raise InputError(what, fix=f"one of {', '.join(_SHOWN)}")
+    keys = _keys(key or [], unsigned=unsigned)
+    policy = _policy(require, cc, driver_min, max_age)
+    about, found = _found(targets, platform, net)
+    read = [verify.read(one, keys, about) for one in found]
+    answer = verify.verify(read, about=about, policy=policy, now=datetime.now(timezone.utc))
+    if shown:
+        show.json(_shown(read, answer, shown))
+    elif output.json:
+        show.json(answer)
+    else:
+        for line in _lines(answer):
+            show.result(show.clean(line))
+        show.result(_verdict(answer, policy, signed=bool(keys)))
+    for reason in answer.reasons if shown else ():
+        show.warn(reason)
+    return 0 if answer.passed else 7
+
+
+def _keys(files: "Sequence[Path]", *, unsigned: bool) -> "tuple[Ed25519PublicKey, ...]":
+    from envbuild.attest import dsse
+    from envbuild.io import files as disk
+
+    if bool(files) == unsigned:
+        what = "--key and --unsigned exclude each other" if files else "no key is trusted"
+        fix = "give --key FILE of who may sign; or --unsigned, which asks nobody"
+        raise InputError(what, fix=fix)
+    return tuple(dsse.trusted_key(disk.read(path), str(path)) for path in files)
+
+
+def _policy(
+    require: list[str] | None, cc: list[str] | None, driver_min: str, max_age: str
+) -> "Policy":
+    from envbuild.attest.policy import Policy, age
+    from envbuild.certify.suites import SUITES
+    from envbuild.matrix.names import cc_of
+    from envbuild.planner.ranges import numbers
+
+    suites = _words(require) or ("smoke",)
+    if unknown := [name for name in suites if name not in SUITES]:
+        what = f"there is no suite {', '.join(unknown)}"
+        raise InputError(what, fix=f"one of {', '.join(SUITES)}")
+    if driver_min:
+        numbers(driver_min)
+    if max_age:
+        age(max_age)
+    return Policy(
+        require=suites,
+        cc=tuple(cc_of(word) for word in _words(cc)),
+        driver_min=driver_min,
+        max_age=max_age,
+    )
+
+
+def _found(targets: list[str], platform: str, net: PullFlags) -> "tuple[About, tuple[Found, ...]]":
+    """The image that is asked about, and all evidence: of its registry, and in files."""
+    from envbuild.attest import fetch, verify
+    from envbuild.io import files
+
+    images = [one for one in targets if not Path(one).is_file()]
+    if len(images) > 1:
+        what = f"{images[1]} is no file, and {images[0]} is asked about already"
+        raise InputError(what, fix="envbuild verify IMAGE [FILE ...]")
+    about: verify.About = verify.About()
+    found: tuple[verify.Found, ...] = ()
+    if images:
+        about, found = fetch.about(images[0], platform or fetch.platform_here(), net.net())
+    named = (one for one in targets if one not in images)
+    pieces = (piece for one in named for piece in verify.split(files.read(one), one))
+    return about, (*found, *pieces)
+
+
+def _lines(answer: "Verification") -> "Iterator[str]":
+    if answer.image:
+        yield f"image     {answer.image}"
+    if answer.digest and answer.digest != answer.image:
+        yield f"digest    {answer.digest}"
+    yield from (f"evidence  {_evidence(one)}" for one in answer.evidence)
+    if answer.promised:
+        yield f"promised  cc {', '.join(answer.promised)}"
+    yield from (f"reason    {reason}" for reason in answer.reasons)
+
+
+def _verdict(answer: "Verification", policy: "Policy", *, signed: bool) -> str:
+    if not answer.passed:
+        return show.paint("NOT VERIFIED", "red")
+    cc = sorted({one.cc for one in answer.evidence if one.cc and not one.problems})
+    text = f"{', '.join(policy.require)}, cc {', '.join(cc) or 'of no GPU'}"
+    who = "" if signed else "; nobody signed it, so that anybody may have made it"
+    return show.paint("VERIFIED", "green") + show.clean(f"  {text}{who}")
+
+
+def _evidence(one: "Evidence") -> str:
+    kind = one.kind.rpartition("envbuild:")[2] or "unknown"
+    key = f"signed by {one.key[:16]}" if one.key else "not signed"
+    said = f"does not count: {'; '.join(one.problems)}" if one.problems else "counts"
+    return "  ".join(filter(None, (one.source, kind, f"cc {one.cc}" if one.cc else "", key, said)))
+
+
+def _shown(read: "list[Read]", answer: "Verification", what: str) -> object:
+    """The predicates of one kind that count, as they were signed."""
+    import msgspec
+
+    from envbuild.attest import statement
+
+    kinds = {
+        "certificates": statement.CERTIFICATE,
+        "plan": statement.PLAN,
+        "lock": statement.LOCK,
+        "provenance": statement.PROVENANCE,
+        "sbom": statement.SBOM,
+    }
+    good = {one.source for one in answer.evidence if not one.problems}
+    return [
+        msgspec.Raw(one.predicate)
+        for one in read
+        if one.evidence.kind == kinds[what] and one.evidence.source in good
+    ]
+
+
+def _words(values: list[str] | None) -> tuple[str, ...]:
+    words = (word.strip() for value in values or () for word in value.split(","))
+    return tuple(dict.fromkeys(word for word in words if word))
