@@ -13,6 +13,8 @@ from envbuild.errors import InputError, InterruptedByUser, MachineError, StaleEr
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from envbuild.engines.find import Found
     from envbuild.io.net import Net
     from envbuild.io.workspace import Workspace
@@ -70,6 +72,13 @@ def command(
         Path | None,
         typer.Option("--out", "-o", help="The certificate [.envbuild/certificate.json]."),
     ] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option("--sign", help="Sign it with this ed25519 key (PEM): FILE.intoto.jsonl."),
+    ] = None,
+    attach: Annotated[
+        bool, typer.Option("--attach", help="Attach what is signed to the image's registry.")
+    ] = False,
     record: Annotated[
         Path | None,
         typer.Option("--record", help="Also keep everything observed, to be judged again."),
@@ -106,6 +115,7 @@ def command(
     With --compare a core check of a required suite that fell behind is 6 where the image owns it,
     4 where the machine does, and 8 where it can no longer be compared.
     """
+    from envbuild.attest import publish
     from envbuild.certify import run
     from envbuild.host.detect import this_machine
     from envbuild.io import files
@@ -117,6 +127,7 @@ def command(
         raise InputError(what, fix="give --observed FILE too (envbuild certify --record FILE)")
     wanted = reports.Reports(junit, html, markdown, compare, output.json)
     old = reports.ready(wanted)
+    signer = _signer(sign, attach=attach, no_image=bool(observed or rootfs))
     if observed:
         certificate = _replayed(
             observed,
@@ -133,12 +144,11 @@ def command(
         return reports.show_all(certificate, None, wanted, old)
     space = Workspace()
     target = out or space.path("certificate.json")
-    _can_write(path for path in (target, record, calibrate, *wanted.files) if path)
-    suites = _words(require) or ("smoke",)
-    measured = ("fast",) if calibrate and "fast" not in suites else ()
+    proof = target.with_suffix(".intoto.jsonl") if signer else None
+    _can_write(path for path in (target, proof, record, calibrate, *wanted.files) if path)
     policy = run.Policy(
-        require=suites,
-        also=tuple(dict.fromkeys((*_words(also), *measured))),
+        require=_words(require) or ("smoke",),
+        also=_beside(also, require, measured=calibrate is not None),
         cc=_ccs(cc),
         device=device,
         access=access,
@@ -149,13 +159,15 @@ def command(
     else:
         found, subject, ours = _image(image, engine, space, net.net())
     show.note(f"engine    {found.why}")
+    if attach:
+        publish.attachable(subject, subject.ref)
     machine = this_machine()
     reports.refuse_other(old, machine)
     seen = run.observations(
         found.engine,
         subject,
-        plan=_plan(plan, space if ours else None),
-        lock=_lock(lock, space if ours else None),
+        plan=(built := _plan(plan, space if ours else None)),
+        lock=(fixed := _lock(lock, space if ours else None)),
         host=machine,
         policy=policy,
         say=show.note,
@@ -163,6 +175,10 @@ def command(
     certificate = run.state(seen, policy.require)
     with contextlib.nullcontext() if out else space.held():
         files.write(target, dump(certificate))
+    if signer and proof and not seen.interrupted:
+        more = tuple(publish.built_from(subject, built, fixed))
+        envelopes = publish.signed(certificate, more, signer)
+        _publish(envelopes, proof, subject if attach else None, net.net())
     if record:
         files.write(record, dump(seen))
     if calibrate:
@@ -172,6 +188,33 @@ def command(
         what, why = "certify was interrupted", f"what it had seen by then is kept in {target}"
         raise InterruptedByUser(what, why=why, fix="run it again for the rest")
     return code
+
+
+def _signer(path: Path | None, *, attach: bool, no_image: bool) -> "Ed25519PrivateKey | None":
+    """The key to sign with, read before anything runs."""
+    from envbuild.attest import dsse
+    from envbuild.io import files
+
+    if path is None and not attach:
+        return None
+    if path is None or no_image:
+        what = (
+            "--attach attaches what is signed" if path is None else "only an image's run is signed"
+        )
+        raise InputError(what, fix="envbuild certify IMAGE --sign key.pem [--attach]")
+    return dsse.signing_key(files.read(path), str(path))
+
+
+def _publish(envelopes: tuple[bytes, ...], path: Path, image: "Image | None", net: "Net") -> None:
+    """Keep what was signed, and attach it to the image where that is asked for."""
+    from envbuild.attest import publish
+    from envbuild.io import files
+
+    files.write(path, b"\n".join((*envelopes, b"")))
+    show.note(f"signed    {path}")
+    if image is not None:
+        publish.attach(image.ref, image.manifest or "", envelopes, net)
+        show.note(f"attached  {len(envelopes)} statements to {image.manifest}")
 
 
 def _calibrate(certificate: "Certificate", path: Path) -> None:
@@ -303,6 +346,14 @@ def _lock(path: str | None, space: "Workspace | None") -> "Lock | None":
     if path is not None:
         return load(Lock, files.read(path), path)
     return space.load(Lock, "envbuild.lock") if space else None
+
+
+def _beside(
+    also: list[str] | None, require: list[str] | None, *, measured: bool
+) -> tuple[str, ...]:
+    """Suites that decide nothing; what is to be measured is in `fast`."""
+    fast = ("fast",) if measured and "fast" not in _words(require) else ()
+    return tuple(dict.fromkeys((*_words(also), *fast)))
 
 
 def _words(values: list[str] | None) -> tuple[str, ...]:

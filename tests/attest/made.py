@@ -30,8 +30,11 @@ def certificate(
     """One whose required suites are ``require``, smoke else."""
     seen = load(Seen, (RECORDED / name).read_bytes(), name)
     made = run.state(seen, require or ("smoke",))
-    kind = "manifest" if digest == MANIFEST else "config"
-    subject = Subject(kind=kind, name="registry.example/app", digest=digest)
+    subject = Subject(
+        kind="manifest" if digest == MANIFEST else "config",
+        name="registry.example/app",
+        digest=digest,
+    )
     return replace(made, subject=subject, started="2026-12-01T12:00:00Z", finished=FINISHED)
 
 
