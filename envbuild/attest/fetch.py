@@ -41,7 +41,7 @@ def about(ref: str, platform: str, net: Net) -> tuple[About, tuple[Found, ...]]:
     manifest = oci.resolve(ref, platform, net)
     data = b"".join(oci.blob(manifest.reference, manifest.config, net))
     image = About(ref, (manifest.digest, manifest.config), _labels(data, ref))
-    return image, tuple(_attached(manifest, net))
+    return image, tuple(_attached(oci.parse(ref), manifest.digest, net))
 
 
 def platform_here() -> str:
@@ -50,12 +50,12 @@ def platform_here() -> str:
     return f"linux/{'arm64' if arm else 'amd64'}"
 
 
-def _attached(manifest: oci.Manifest, net: Net) -> Iterator[Found]:
-    for one in referrers.referrers(manifest.reference, manifest.digest, net):
-        if one.artifact_type != referrers.ARTIFACT:
+def _attached(reference: oci.Reference, digest: str, net: Net) -> Iterator[Found]:
+    for one in referrers.referrers(reference, digest, net):
+        if one.artifact_type != referrers.STATEMENT:
             continue
         try:
-            data = referrers.fetch(manifest.reference, one, net)
+            data = referrers.fetch(reference, one, net)
         except EnvbuildError as e:
             # Anybody may attach anything: what cannot be read is evidence of nothing.
             data = str(e).encode()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envbuild.attest import dsse, statement
+from envbuild.certify.subject import repository
 from envbuild.errors import InputError
 from envbuild.io.net import Net
 from envbuild.values.certificate import Certificate, Subject
@@ -19,14 +20,14 @@ Said = tuple[str, object]
 """A predicate: its type, and the value or its JSON."""
 
 
-def attachable(image: Image, subject: str) -> None:
+def attachable(image: Image) -> None:
     """Refuse before anything runs what could not be attached after it.
 
     Raises:
         InputError: no registry is known to have the image.
     """
     if not image.manifest:
-        what = f"{subject} is in no registry that is known here: nothing can be attached to it"
+        what = f"{image.ref} is in no registry that is known here: nothing can be attached to it"
         raise InputError(what, fix="push it, and certify it by the name it has there")
 
 
@@ -59,17 +60,13 @@ def about(subject: Subject, kind: str, value: object) -> bytes:
     return statement.statement(subject.name, subject.digest or "", kind, value)
 
 
-def attach(ref: str, digest: str, envelopes: tuple[bytes, ...], net: Net) -> tuple[str, ...]:
+def attach(image: Image, envelopes: tuple[bytes, ...], net: Net) -> None:
     """Attach envelopes to an image in its registry.
 
     Args:
-        ref: the image's name there.
-        digest: of its platform manifest.
+        image: one that `attachable` took.
         envelopes: from `signed`.
         net: how the registry is reached.
-
-    Returns:
-        the digest of what was attached, each.
 
     Raises:
         MachineError: the registry does not take it.
@@ -77,10 +74,8 @@ def attach(ref: str, digest: str, envelopes: tuple[bytes, ...], net: Net) -> tup
     """
     from envbuild.io import oci, referrers
 
-    place = oci.parse(ref)._replace(digest=digest)
-    subject = oci.describe(place, net)
-    kinds = [statement.read(dsse.opened(one, ref), ref).predicate_type for one in envelopes]
-    return tuple(
+    place = oci.parse(f"{repository(image.ref)}@{image.manifest}")
+    subject = oci.resolve(f"{repository(image.ref)}@{image.manifest}", image.platform, net)
+    for envelope in envelopes:
+        kind = statement.read(dsse.opened(envelope, image.ref), image.ref).predicate_type
         referrers.attach(place, subject, envelope, predicate=kind, net=net)
-        for envelope, kind in zip(envelopes, kinds, strict=True)
-    )

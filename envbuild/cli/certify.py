@@ -160,7 +160,7 @@ def command(
         found, subject, ours = _image(image, engine, space, net.net())
     show.note(f"engine    {found.why}")
     if attach:
-        publish.attachable(subject, subject.ref)
+        publish.attachable(subject)
     machine = this_machine()
     reports.refuse_other(old, machine)
     seen = run.observations(
@@ -213,7 +213,7 @@ def _publish(envelopes: tuple[bytes, ...], path: Path, image: "Image | None", ne
     files.write(path, b"\n".join((*envelopes, b"")))
     show.note(f"signed    {path}")
     if image is not None:
-        publish.attach(image.ref, image.manifest or "", envelopes, net)
+        publish.attach(image, envelopes, net)
         show.note(f"attached  {len(envelopes)} statements to {image.manifest}")
 
 

@@ -125,6 +125,9 @@ def _found(targets: list[str], platform: str, net: PullFlags) -> "tuple[About, t
     from envbuild.io import files
 
     images = [one for one in targets if not Path(one).is_file()]
+    if gone := [one for one in images if Path(one).suffix in {".json", ".jsonl"}]:
+        what = f"there is no file {gone[0]}"
+        raise InputError(what, fix="give what envbuild certify wrote")
     if len(images) > 1:
         what = f"{images[1]} is no file, and {images[0]} is asked about already"
         raise InputError(what, fix="envbuild verify IMAGE [FILE ...]")

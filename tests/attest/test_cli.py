@@ -1,0 +1,127 @@
+"""``envbuild verify`` as people type it, on files; registries are in tests/integration."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+from envbuild.attest import publish, statement
+from envbuild.cli.app import run
+from envbuild.values.codec import digest, dump, load
+from envbuild.values.verification import Verification
+from tests.attest.made import CONFIG, KEY, MANIFEST, OTHER, certificate
+from tests.planner.ask import ask
+
+Cap = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A signed bundle, its key, another's key, and the certificate alone."""
+    envelopes = publish.signed(certificate(), ((statement.PLAN, ask("9.0")),), KEY)
+    (tmp_path / "c.intoto.jsonl").write_bytes(b"\n".join((*envelopes, b"")))
+    (tmp_path / "c.json").write_bytes(dump(certificate()))
+    for name, key in (("key", KEY), ("other", OTHER)):
+        public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (tmp_path / f"{name}.pub").write_bytes(public)
+        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        (tmp_path / f"{name}.pem").write_bytes(private)
+    return tmp_path
+
+
+def verify(files: Path, *words: str) -> int:
+    return run(["verify", *(str(files / w) if (files / w).exists() else w for w in words)])
+
+
+def test_a_signed_file_of_a_trusted_key(files: Path, capfd: Cap) -> None:
+    assert verify(files, "c.intoto.jsonl", "--key", "key.pub") == 0
+    out = capfd.readouterr().out
+    assert out.splitlines()[-1] == "VERIFIED  smoke, cc 9.0"
+    assert f"digest    {MANIFEST}" in out
+    assert out.count("signed by ") == 3
+
+
+def test_either_of_two_keys_may_have_signed(files: Path) -> None:
+    assert verify(files, "c.intoto.jsonl", "--key", "other.pub", "--key", "key.pub") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("c.intoto.jsonl", "--key", "other.pub"), 7, "not signed by a trusted key"),
+        (("c.json", "--key", "key.pub"), 7, "it is not signed"),
+        (("c.intoto.jsonl", "--key", "key.pub", "--require", "fast"), 7, "suite fast did not run"),
+        (("c.intoto.jsonl", "--key", "key.pub", "--cc", "12.0"), 7, "cc 12.0"),
+        (("c.intoto.jsonl", "--key", "key.pub", "--driver-min", "590"), 7, "older than 590"),
+        (("c.intoto.jsonl", CONFIG, "--key", "key.pub"), 7, "it is about sha256:aaaa"),
+        (("c.intoto.jsonl",), 2, "no key is trusted"),
+        (("c.intoto.jsonl", "--key", "key.pub", "--unsigned"), 2, "exclude each other"),
+        (("c.intoto.jsonl", "--key", "key.pem"), 2, "is a private key"),
+        (("c.intoto.jsonl", "--key", "none.pub"), 2, "none.pub"),
+        (("none.json", "--key", "key.pub"), 2, "there is no file none.json"),
+        (("a", "b", "--key", "key.pub"), 2, "b is no file"),
+        (("c.json", "--unsigned", "--require", "everything"), 2, "there is no suite everything"),
+        (("c.json", "--unsigned", "--max-age", "soon"), 2, "'soon' is no age"),
+        (("c.json", "--unsigned", "--driver-min", "new"), 2, "'new'"),
+        (("c.json", "--unsigned", "--cc", "9.x"), 2, "9.x"),
+        (("c.json", "--unsigned", "--show", "all"), 2, "--show 'all'"),
+        (("UPPER", "--unsigned"), 2, "not an image reference"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_says_why(
+    files: Path, words: tuple[str, ...], code: int, says: str, capfd: Cap
+) -> None:
+    assert verify(files, *words) == code
+    out, err = capfd.readouterr()
+    assert says in out + err
+    assert "Traceback" not in err
+    assert ("NOT VERIFIED" in out) == (code == 7)
+
+
+def test_nobody_is_named_where_nobody_signed(files: Path, capfd: Cap) -> None:
+    assert verify(files, "c.json", "--unsigned") == 0
+    assert "nobody signed it" in capfd.readouterr().out.splitlines()[-1]
+    assert verify(files, MANIFEST, "c.json", "--unsigned") == 0
+
+
+def test_a_digest_is_enough_to_say_which_image(files: Path) -> None:
+    assert verify(files, MANIFEST, "c.intoto.jsonl", "--key", "key.pub") == 0
+
+
+def test_the_answer_for_programs(files: Path, capfd: Cap) -> None:
+    assert verify(files, "c.intoto.jsonl", "--key", "other.pub", "--json") == 7
+    found = load(Verification, capfd.readouterr().out.encode(), "stdout")
+    assert not found.passed
+    assert len(found.evidence) == 3
+
+
+def test_what_was_signed_can_be_shown(files: Path, capfd: Cap) -> None:
+    assert verify(files, "c.intoto.jsonl", "--key", "key.pub", "--show", "plan") == 0
+    (plan,) = json.loads(capfd.readouterr().out)
+    assert plan["cc"] == ["9.0"]
+    # Nothing that does not count is shown.
+    assert verify(files, "c.intoto.jsonl", "--key", "other.pub", "--show", "plan") == 7
+    assert json.loads(capfd.readouterr().out) == []
+
+
+def test_nonsense_is_no_evidence_and_moves_no_cursor(files: Path, capfd: Cap) -> None:
+    for text in (b"\x1b[2J{}", b"[]", b"\xff\xfe", b'{"schema":"envbuild/certificate/1"}'):
+        (files / "bad.jsonl").write_bytes(text)
+        assert verify(files, "bad.jsonl", "--key", "key.pub") in {2, 7}
+        out, err = capfd.readouterr()
+        assert "\x1b[2J" not in out + err
+        assert "Traceback" not in err
+    (files / "bad.jsonl").write_bytes(b"")
+    assert verify(files, "bad.jsonl", "--key", "key.pub") == 2
+
+
+def test_equal_input_gives_equal_bytes() -> None:
+    more = ((statement.PLAN, ask("9.0")),)
+    assert publish.signed(certificate(), more, KEY) == publish.signed(certificate(), more, KEY)
+    assert digest(certificate()) == digest(certificate())
