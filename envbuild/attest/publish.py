@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.attest import dsse, statement
 from envbuild.certify.subject import repository
-from envbuild.errors import InputError
+from envbuild.errors import StaleError
 from envbuild.io.net import Net
 from envbuild.values.certificate import Certificate, Subject
 from envbuild.values.codec import digest
@@ -16,19 +16,28 @@ from envbuild.values.plan import Plan
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    from envbuild.io import oci
+
 Said = tuple[str, object]
 """A predicate: its type, and the value or its JSON."""
 
 
-def attachable(image: Image) -> None:
-    """Refuse before anything runs what could not be attached after it.
+def in_registry(image: Image, net: Net) -> "oci.Manifest":
+    """The image's manifest in its registry: asked for before anything runs, needed after it.
 
     Raises:
-        InputError: no registry is known to have the image.
+        InputError: the image has no name in a registry.
+        MachineError: its registry does not answer, or does not have it.
+        StaleError: it has another image under that name.
     """
-    if not image.manifest:
-        what = f"{image.ref} is in no registry that is known here: nothing can be attached to it"
-        raise InputError(what, fix="push it, and certify it by the name it has there")
+    from envbuild.io import oci
+
+    name = f"{repository(image.ref)}@{image.manifest}" if image.manifest else image.ref
+    found = oci.resolve(name, image.platform, net)
+    if found.config != image.config:
+        what = f"{name} is another image in its registry than here"
+        raise StaleError(what, fix="push it again, or pull it, and certify that")
+    return found
 
 
 def built_from(image: Image, plan: Plan | None, lock: Lock | None) -> Iterator[Said]:
@@ -60,22 +69,21 @@ def about(subject: Subject, kind: str, value: object) -> bytes:
     return statement.statement(subject.name, subject.digest or "", kind, value)
 
 
-def attach(image: Image, envelopes: tuple[bytes, ...], net: Net) -> None:
+def attach(ref: str, manifest: "oci.Manifest", envelopes: tuple[bytes, ...], net: Net) -> None:
     """Attach envelopes to an image in its registry.
 
     Args:
-        image: one that `attachable` took.
+        ref: its name there.
+        manifest: from `in_registry`.
         envelopes: from `signed`.
         net: how the registry is reached.
 
     Raises:
-        MachineError: the registry does not take it.
-        StaleError: it has another image under that digest.
+        InputError: the image is read through a mirror.
+        MachineError: the registry does not take them.
     """
     from envbuild.io import oci, referrers
 
-    place = oci.parse(f"{repository(image.ref)}@{image.manifest}")
-    subject = oci.resolve(f"{repository(image.ref)}@{image.manifest}", image.platform, net)
     for envelope in envelopes:
-        kind = statement.read(dsse.opened(envelope, image.ref), image.ref).predicate_type
-        referrers.attach(place, subject, envelope, predicate=kind, net=net)
+        kind = statement.read(dsse.opened(envelope, ref), ref).predicate_type
+        referrers.attach(oci.parse(ref), manifest, envelope, predicate=kind, net=net)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from envbuild.engines.find import Found
     from envbuild.io.net import Net
+    from envbuild.io.oci import Manifest
     from envbuild.io.workspace import Workspace
     from envbuild.values.certificate import Certificate
     from envbuild.values.image import Image
@@ -159,8 +160,7 @@ def command(
     else:
         found, subject, ours = _image(image, engine, space, net.net())
     show.note(f"engine    {found.why}")
-    if attach:
-        publish.attachable(subject)
+    place = publish.in_registry(subject, net.net()) if attach else None
     machine = this_machine()
     reports.refuse_other(old, machine)
     seen = run.observations(
@@ -178,7 +178,7 @@ def command(
     if signer and proof and not seen.interrupted:
         more = tuple(publish.built_from(subject, built, fixed))
         envelopes = publish.signed(certificate, more, signer)
-        _publish(envelopes, proof, subject if attach else None, net.net())
+        _publish(envelopes, proof, subject.ref, place, net.net())
     if record:
         files.write(record, dump(seen))
     if calibrate:
@@ -205,16 +205,18 @@ def _signer(path: Path | None, *, attach: bool, no_image: bool) -> "Ed25519Priva
     return dsse.signing_key(files.read(path), str(path))
 
 
-def _publish(envelopes: tuple[bytes, ...], path: Path, image: "Image | None", net: "Net") -> None:
-    """Keep what was signed, and attach it to the image where that is asked for."""
+def _publish(
+    envelopes: tuple[bytes, ...], path: Path, ref: str, place: "Manifest | None", net: "Net"
+) -> None:
+    """Keep what was signed, and attach it where the image is."""
     from envbuild.attest import publish
     from envbuild.io import files
 
     files.write(path, b"\n".join((*envelopes, b"")))
     show.note(f"signed    {path}")
-    if image is not None:
-        publish.attach(image, envelopes, net)
-        show.note(f"attached  {len(envelopes)} statements to {image.manifest}")
+    if place is not None:
+        publish.attach(ref, place, envelopes, net)
+        show.note(f"attached  {len(envelopes)} statements to {place.digest}")
 
 
 def _calibrate(certificate: "Certificate", path: Path) -> None:

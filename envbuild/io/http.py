@@ -41,6 +41,10 @@ _FIXES = {
 }
 
 
+class StumbleError(MachineError):
+    """The server stumbled (429, 5xx) or hung up: the same request may work in a moment."""
+
+
 @functools.cache
 def _session() -> requests.Session:
     session = requests.Session()
@@ -56,17 +60,42 @@ def get(
     page: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> requests.Response:
-    """Fetch an address; a server that stumbles (429, 5xx) or hangs up is asked again, twice.
+    """Fetch an address: `send` of a GET.
+
+    Raises:
+        MachineError, InputError: see `send`.
+    """
+    return send("GET", url, net, allow=allow, page=page, **options)
+
+
+def send(
+    method: str,
+    url: str,
+    net: Net,
+    *,
+    allow: tuple[int, ...] = (),
+    page: bool = False,
+    again: bool = False,
+    most: int | None = None,
+    **options: Any,  # noqa: ANN401
+) -> requests.Response:
+    """Send one request; a server that stumbles (429, 5xx) or hangs up is asked again, twice.
+
+    Redirects of what writes (POST, PUT) are left to the caller: following turns it into a GET.
 
     Args:
+        method: ``GET``, ``HEAD``, ``POST`` or ``PUT``.
         url: full address.
         net: its CA file is trusted; offline forbids the request.
         allow: statuses from 400 on that are an answer for the caller, not an error.
         page: an HTML page is what is asked for; else it is a portal's, whatever its status.
-        options: passed on to ``requests`` (headers, params, auth, timeout); with ``stream`` the
-            body is left to `pieces`.
+        again: doing it twice is as good as once, though it writes; else it is tried once.
+        most: bytes of the body that are kept; None = `LARGEST`.
+        options: passed on to ``requests`` (headers, params, auth, data, timeout); with ``stream``
+            the body is left to `pieces`.
 
     Raises:
+        StumbleError: it still stumbles or hangs up after the last try.
         MachineError: no answer, one without end, a login page, or a status from 400 on; the text
             holds host and status.
         InputError: the address cannot be one.
@@ -74,18 +103,22 @@ def get(
     if net.offline:
         what = f"{_host(url)} would be asked, and --offline is set"
         raise MachineError(what, fix="run it once without --offline")
-    options = {"timeout": TIMEOUT, "verify": ca_bundle(net) or True} | options
+    reads = method in {"GET", "HEAD"}
+    own = {"timeout": TIMEOUT, "verify": ca_bundle(net) or True, "allow_redirects": reads}
+    options = own | options
     stream = options.pop("stream", False)
+    tries = _TRIES if reads or again else 1
     turn = 1
     while True:
-        trace.say(f"GET {_host(url)}{urlsplit(url).path}" + (f", try {turn}" if turn > 1 else ""))
+        said = f"{method} {_host(url)}{urlsplit(url).path}"
+        trace.say(said if turn == 1 else f"{said}, try {turn}")
         try:
-            response = _headers(url, options)
+            response = _headers(method, url, options)
             if not stream:
                 # Where requests itself keeps a body that was read.
-                response._content = _whole(response)
+                response._content = _whole(response, LARGEST if most is None else most)
         except (exceptions.RequestException, OSError, ValueError) as e:
-            if turn == _TRIES or not _passing(e):
+            if turn >= tries or not _passing(e):
                 raise _no_answer(url, e) from e
         else:
             if response.status_code < 400 or response.status_code in allow:
@@ -93,35 +126,38 @@ def get(
                     response.close()
                     raise portal(url)
                 return response
-            if turn == _TRIES or response.status_code not in _PASSING:
+            if turn >= tries or response.status_code not in _PASSING:
                 raise _refused(url, response)
             response.close()
         time.sleep(turn)
         turn += 1
 
 
-def _headers(url: str, options: dict[str, Any]) -> requests.Response:
+def _headers(method: str, url: str, options: dict[str, Any]) -> requests.Response:
     """The answer without its body; the limits of sockets are for each piece, this one is for all.
+
+    A body that is sent has the time that one has that is read.
 
     Raises:
         requests.RequestException: no answer; what requests raises, or it took too long.
     """
     answer: Future[requests.Response] = Future()
+    limit = WHOLE if options.get("data") else HEADERS
     # Names, TLS, proxies and headers can each be slow for ever: only who waits can stop waiting.
-    threading.Thread(target=_ask, args=(answer, url, options), daemon=True).start()
+    threading.Thread(target=_ask, args=(answer, method, url, options), daemon=True).start()
     try:
-        if not wait((answer,), HEADERS).done:
+        if not wait((answer,), limit).done:
             answer.add_done_callback(_unwanted)
-            text = f"its headers are not there after {HEADERS:.0f} seconds"
+            text = f"its headers are not there after {limit:.0f} seconds"
             raise exceptions.ReadTimeout(text)
         return answer.result()
     finally:
         del answer  # else it, its error and this frame keep each other, and a connection, alive
 
 
-def _ask(answer: Future[requests.Response], url: str, options: dict[str, Any]) -> None:
+def _ask(answer: Future[requests.Response], method: str, url: str, options: dict[str, Any]) -> None:
     try:
-        answer.set_result(_session().get(url, stream=True, **options))
+        answer.set_result(_session().request(method, url, stream=True, **options))
     except Exception as e:
         answer.set_exception(e)
     finally:
@@ -136,11 +172,12 @@ def _unwanted(answer: Future[requests.Response]) -> None:
 
 def _is_page(response: requests.Response, stream: bool) -> bool:
     """An HTML page, by what it is called or, where it was read, by how it begins."""
-    if response.headers.get("Content-Type", "").lower().startswith("text/html"):
-        return True
-    return not stream and response.content[:512].lstrip().lower().startswith(
-        (b"<!doctype html", b"<html")
-    )
+    named = response.headers.get("Content-Type", "").lower().startswith("text/html")
+    if stream:
+        return named
+    # No body is no page: registries written for the web give that name to an empty one, too.
+    start = response.content[:512].lstrip().lower()
+    return bool(start) and (named or start.startswith((b"<!doctype html", b"<html")))
 
 
 def portal(url: str) -> MachineError:
@@ -198,13 +235,14 @@ def _too_slow(came: int, seconds: float) -> exceptions.ReadTimeout:
     return exceptions.ReadTimeout(f"it sent {came} bytes in {seconds:.0f} seconds")
 
 
-def _whole(response: requests.Response) -> bytes:
+def _whole(response: requests.Response, most: int) -> bytes:
     body = bytearray()
     start = time.monotonic()
     for piece in pieces(response):
         body += piece
-        if len(body) > LARGEST:
-            text = f"the answer is longer than {LARGEST >> 20} MiB"
+        if len(body) > most:
+            length = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most} bytes"
+            text = f"the answer is longer than {length}"
             raise exceptions.ReadTimeout(text)
         if time.monotonic() - start > WHOLE:
             raise _too_slow(len(body), time.monotonic() - start)
@@ -251,7 +289,8 @@ def _no_answer(url: str, e: Exception) -> EnvbuildError:
         what = f"{_host(url)} shows a certificate that is not trusted here"
         return MachineError(what, why=_cause(e), fix="give this network's CA with --ca-cert FILE")
     what = f"{_host(url)} does not answer"
-    return MachineError(what, why=_cause(e), fix="check the network, the mirror flags and proxies")
+    error = StumbleError if _passing(e) else MachineError
+    return error(what, why=_cause(e), fix="check the network, the mirror flags and proxies")
 
 
 def _cause(e: Exception) -> str:
@@ -265,4 +304,5 @@ def _cause(e: Exception) -> str:
 def _refused(url: str, response: requests.Response) -> MachineError:
     path = urlsplit(url).path
     what = f"{_host(url)} answered {response.status_code} {response.reason} for {path}"
-    return MachineError(what, fix=_FIXES.get(response.status_code, "try again later"))
+    error = StumbleError if response.status_code in _PASSING else MachineError
+    return error(what, fix=_FIXES.get(response.status_code, "try again later"))

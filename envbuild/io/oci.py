@@ -1,11 +1,9 @@
 """Registries (distribution API v2): resolve a reference, fetch blobs, check every digest."""
 
-import base64
 import hashlib
 import re
 from collections.abc import Iterator
 from typing import Annotated, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 import requests
@@ -13,23 +11,24 @@ import requests
 from envbuild.errors import InputError, MachineError, StaleError
 from envbuild.io import http
 from envbuild.io.net import Net
+from envbuild.io.registry import HUB, Repository
+from envbuild.io.registry import Reference as Reference
 
-HUB = "docker.io"
 _DOCKER = "application/vnd.docker.distribution.manifest"
 _OCI = "application/vnd.oci.image"
 _INDEXES = (f"{_OCI}.index.v1+json", f"{_DOCKER}.list.v2+json")
-_MANIFESTS = (f"{_OCI}.manifest.v1+json", f"{_DOCKER}.v2+json")
+#: Media types of a platform manifest.
+MANIFESTS = (f"{_OCI}.manifest.v1+json", f"{_DOCKER}.v2+json")
 _REFERENCE = re.compile(
     r"(?P<name>((\[[0-9a-fA-F:]+\]|[a-zA-Z0-9][a-zA-Z0-9.-]*)(:\d+)?/)?"
     r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*)*)"
     r"(:(?P<tag>\w[\w.-]{0,127}))?(@(?P<digest>sha256:[0-9a-f]{64}))?",
     re.ASCII,
 )
-_CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
-_LOCAL = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
 
-_Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
+#: A digest that we can check.
+Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
 class _Platform(msgspec.Struct):
@@ -41,40 +40,41 @@ class _Platform(msgspec.Struct):
 
 
 class _Descriptor(msgspec.Struct, rename="camel"):
-    digest: _Digest
+    digest: Digest
     media_type: str = ""
     platform: _Platform | None = None
 
 
-class _Document(msgspec.Struct):
+class _Document(msgspec.Struct, rename="camel"):
     """An index (``manifests``) or a manifest of one platform."""
 
+    media_type: str = ""
     manifests: tuple[_Descriptor, ...] | None = None
     config: _Descriptor | None = None
     layers: tuple[_Descriptor, ...] | None = None
 
 
-class _Token(msgspec.Struct):
-    token: str = ""
-    access_token: str = ""
-
-
-class Reference(NamedTuple):
-    """An image reference in its parts; ``digest`` wins over ``tag``."""
-
-    registry: str
-    repository: str
-    tag: str
-    digest: str | None
-
-
 class Manifest(NamedTuple):
-    """A platform manifest, checked: its digest, its config and its layers, bottom first."""
+    """A platform manifest, checked: its digest, its config and its layers, bottom first.
+
+    ``size`` is its own in bytes; with ``media_type`` and ``digest`` it can be a subject.
+    """
 
     reference: Reference
     digest: str
     config: str
     layers: tuple[tuple[str, str], ...]
+    size: int
+    media_type: str
+
+
+class _Answer(NamedTuple):
+    """A manifest or index as it came: read, and what a descriptor of it says."""
+
+    document: _Document
+    digest: str
+    size: int
+    media_type: str
 
 
 def parse(ref: str) -> Reference:
@@ -113,15 +113,16 @@ def resolve(ref: str, platform: str, net: Net) -> Manifest:
         StaleError: what came is not what its digest says.
     """
     wanted = at_mirror(parse(ref), net)
-    document, digest = _manifest(wanted, net)
-    if document.manifests is not None:
-        digest = _choose(document.manifests, platform, ref)
-        document, digest = _manifest(wanted._replace(digest=digest), net)
+    answer = _manifest(wanted, net)
+    if answer.document.manifests is not None:
+        digest = _choose(answer.document.manifests, platform, ref)
+        answer = _manifest(wanted._replace(digest=digest), net)
     else:
-        _check_platform(wanted, document, platform, net)
-    config, found = _parts(document, wanted)
+        _check_platform(wanted, answer.document, platform, net)
+    config, found = _parts(answer.document, wanted)
     layers = tuple((layer.media_type, layer.digest) for layer in found)
-    return Manifest(wanted, digest, config.digest, layers)
+    _, digest, size, kind = answer
+    return Manifest(wanted, digest, config.digest, layers, size, kind)
 
 
 def blob(reference: Reference, digest: str, net: Net) -> Iterator[bytes]:
@@ -131,7 +132,8 @@ def blob(reference: Reference, digest: str, net: Net) -> Iterator[bytes]:
         MachineError: it is not there, or the connection broke.
         StaleError: its bytes are not what the digest says.
     """
-    response = _get(reference, f"blobs/{digest}", net, stream=True)
+    repository = Repository(reference, net)
+    response = repository.ask("GET", repository.url(f"blobs/{digest}"), stream=True)
     seen = hashlib.sha256()
     try:
         for piece in http.pieces(response):
@@ -143,16 +145,20 @@ def blob(reference: Reference, digest: str, net: Net) -> Iterator[bytes]:
     _compare(digest, seen.hexdigest(), reference)
 
 
-def _manifest(reference: Reference, net: Net) -> tuple[_Document, str]:
-    name = reference.digest or reference.tag
-    accept = ", ".join(_INDEXES + _MANIFESTS)
-    response = _get(reference, f"manifests/{name}", net, headers={"Accept": accept})
+def _manifest(reference: Reference, net: Net) -> _Answer:
+    repository = Repository(reference, net)
+    url = repository.url(f"manifests/{reference.digest or reference.tag}")
+    headers = {"Accept": ", ".join(_INDEXES + MANIFESTS)}
+    response = repository.ask("GET", url, headers=headers)
     seen = hashlib.sha256(response.content).hexdigest()
     _compare(reference.digest or f"sha256:{seen}", seen, reference)
     document = http.decoded(response, _Document, "an image manifest")
     if document.manifests is None:
         _parts(document, reference)
-    return document, f"sha256:{seen}"
+    # The digest covers what the document says of itself; the header is for one that says nothing.
+    header = response.headers.get("Content-Type", "")
+    kind = document.media_type or (header if header in MANIFESTS else MANIFESTS[0])
+    return _Answer(document, f"sha256:{seen}", len(response.content), kind)
 
 
 def _parts(
@@ -197,62 +203,3 @@ def _check_platform(reference: Reference, document: _Document, platform: str, ne
 def _other_platform(ref: str, platform: str, has: str) -> MachineError:
     what = f"{ref} is not there for {platform}"
     return MachineError(what, why=f"the registry has {has}", fix="choose another base or --arch")
-
-
-def _get(
-    reference: Reference,
-    path: str,
-    net: Net,
-    *,
-    headers: dict[str, str] | None = None,
-    stream: bool = False,
-) -> requests.Response:
-    """GET below a repository, logging in where the registry asks for it."""
-    local = _LOCAL.fullmatch(reference.registry) is not None
-    # The hub's API lives on a host of its own.
-    host = f"registry-1.{HUB}" if reference.registry == HUB else reference.registry
-    url = f"{'http' if local else 'https'}://{host}/v2/{reference.repository}/{path}"
-    response = http.get(url, net, headers=headers, stream=stream, allow=(401,))
-    if response.status_code == 401:
-        login = _login(response.headers.get("WWW-Authenticate", ""), reference, net)
-        response = http.get(url, net, headers={**(headers or {}), **login}, stream=stream)
-    return response
-
-
-def _login(challenge: str, reference: Reference, net: Net) -> dict[str, str]:
-    """The Authorization header that answers a registry's challenge."""
-    account = _account(reference.registry)
-    scheme, _, rest = challenge.partition(" ")
-    if scheme.lower() == "basic" and account:
-        return {"Authorization": "Basic " + base64.b64encode(":".join(account).encode()).decode()}
-    fields = dict(_CHALLENGE.findall(rest))
-    realm = fields.get("realm", "")
-    # A password never goes to a realm without TLS, unless the registry is this machine's own.
-    safe = urlsplit(realm).scheme == "https" or _LOCAL.fullmatch(reference.registry) is not None
-    if scheme.lower() == "bearer" and realm and safe:
-        scope = f"repository:{reference.repository}:pull"
-        query = {"service": fields.get("service", ""), "scope": scope}
-        response = http.get(realm, net, params=query, auth=account)
-        answer = http.decoded(response, _Token, "a registry's token")
-        token = answer.token or answer.access_token
-        if token.isascii() and token.isprintable():
-            return {"Authorization": f"Bearer {token}"}
-    what = f"{reference.registry} wants a login for {reference.repository}"
-    raise MachineError(what, fix=f"docker login {reference.registry}, or use another mirror")
-
-
-def _account(registry: str) -> tuple[str, str] | None:
-    """Name and password from docker's own config and credential helpers, if any."""
-    from docker import auth, errors
-
-    try:
-        found = auth.load_config().resolve_authconfig(None if registry == HUB else registry)
-    except (errors.DockerException, OSError, AttributeError, TypeError, ValueError) as e:
-        # The SDK takes the file's shape on trust.
-        what = f"docker's credentials for {registry} cannot be read: {e}"
-        raise MachineError(what, fix=f"docker login {registry}") from e
-    if not found:
-        return None
-    name = found.get("username") or found.get("Username")
-    password = found.get("password") or found.get("Password")
-    return (name, password) if name and password else None

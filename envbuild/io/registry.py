@@ -1,0 +1,154 @@
+"""One repository of a registry: its addresses, and the login that it asks for."""
+
+import base64
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+import msgspec
+import requests
+
+from envbuild.errors import MachineError
+from envbuild.io import http
+from envbuild.io.net import Net
+
+HUB = "docker.io"
+_CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
+_LOCAL = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
+_HOST = re.compile(r"(\[[0-9a-fA-F:]+\]|[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*)(:\d{1,5})?")
+
+
+class _Token(msgspec.Struct):
+    token: str = ""
+    access_token: str = ""
+
+
+class Reference(NamedTuple):
+    """An image reference in its parts; ``digest`` wins over ``tag``."""
+
+    registry: str
+    repository: str
+    tag: str
+    digest: str | None
+
+
+class Repository:
+    """A repository for the length of one errand: the login that it wanted is kept.
+
+    Args:
+        reference: where it is, mirrors applied.
+        net: how it is reached.
+        actions: what a login must allow, ``pull`` or ``pull,push``.
+    """
+
+    def __init__(self, reference: Reference, net: Net, actions: str = "pull") -> None:
+        self.reference, self._net, self._actions = reference, net, actions
+        # The hub's API lives on a host of its own.
+        host = f"registry-1.{HUB}" if reference.registry == HUB else reference.registry
+        scheme = "http" if _LOCAL.fullmatch(reference.registry) else "https"
+        self._root = f"{scheme}://{host}/v2/{reference.repository}/"
+        self._login: dict[str, str] = {}
+
+    def url(self, path: str) -> str:
+        """The address of a path below the repository."""
+        return self._root + path
+
+    def ask(
+        self,
+        method: str,
+        url: str,
+        *,
+        allow: tuple[int, ...] = (),
+        **options: Any,  # noqa: ANN401
+    ) -> requests.Response:
+        """`http.send`, logged in where the registry asks for it; other hosts learn no login.
+
+        Raises:
+            MachineError: see `http.send`; or it wants a login that we do not have.
+        """
+        if _origin(url) != _origin(self._root):
+            return http.send(method, url, self._net, allow=allow, **options)
+        options["auth"] = _sender(self._login) if self._login else None
+        response = http.send(method, url, self._net, allow=(*allow, 401), **options)
+        if response.status_code == 401:
+            challenge = response.headers.get("WWW-Authenticate", "")
+            self._login = _login(challenge, self.reference, self._net, self._actions)
+            options["auth"] = _sender(self._login)
+            response = http.send(method, url, self._net, allow=allow, **options)
+        return response
+
+    def follow(self, response: requests.Response, address: str) -> str:
+        """The full address of a header of the registry's (Location, the next page).
+
+        Raises:
+            MachineError: it is none, has a login in it, or gives up TLS.
+        """
+        try:
+            url = urljoin(response.url, address)
+            parts = urlsplit(url)
+            known = _HOST.fullmatch(parts.netloc) is not None and (parts.port or 1) > 0
+        except ValueError:
+            known, url, parts = False, "", urlsplit("")
+        plain = _LOCAL.fullmatch(self.reference.registry) and _LOCAL.fullmatch(parts.netloc)
+        if known and (parts.scheme == "https" or (parts.scheme == "http" and plain)):
+            return url
+        what = f"{self.reference.registry} leads to an address that is not followed"
+        raise MachineError(what, why="it is malformed or without TLS", fix="ask who runs it")
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    usual = ":443" if parts.scheme == "https" else ":80"
+    return parts.scheme, parts.netloc.lower().removesuffix(usual)
+
+
+def _sender(
+    login: dict[str, str],
+) -> Callable[[requests.PreparedRequest], requests.PreparedRequest]:
+    """Adds the header; as ``auth`` it wins over a netrc file, as a plain header it does not."""
+
+    def add(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers.update(login)
+        return request
+
+    return add
+
+
+def _login(challenge: str, reference: Reference, net: Net, actions: str) -> dict[str, str]:
+    """The Authorization header that answers a registry's challenge."""
+    account = _account(reference.registry)
+    scheme, _, rest = challenge.partition(" ")
+    if scheme.lower() == "basic" and account:
+        return {"Authorization": "Basic " + base64.b64encode(":".join(account).encode()).decode()}
+    fields = dict(_CHALLENGE.findall(rest))
+    realm = fields.get("realm", "")
+    # A password never goes to a realm without TLS, unless the registry is this machine's own.
+    safe = realm.lower().startswith("https://") or _LOCAL.fullmatch(reference.registry) is not None
+    if scheme.lower() == "bearer" and realm and safe:
+        scope = f"repository:{reference.repository}:{actions}"
+        query = {"service": fields.get("service", ""), "scope": scope}
+        response = http.get(realm, net, params=query, auth=account)
+        answer = http.decoded(response, _Token, "a registry's token")
+        token = answer.token or answer.access_token
+        if token.isascii() and token.isprintable():
+            return {"Authorization": f"Bearer {token}"}
+    what = f"{reference.registry} wants a login for {reference.repository}"
+    raise MachineError(what, fix=f"docker login {reference.registry}, or use another mirror")
+
+
+def _account(registry: str) -> tuple[str, str] | None:
+    """Name and password from docker's own config and credential helpers, if any."""
+    from docker import auth, errors
+
+    try:
+        found = auth.load_config().resolve_authconfig(None if registry == HUB else registry)
+    except (errors.DockerException, OSError, AttributeError, TypeError, ValueError) as e:
+        # The SDK takes the file's shape on trust.
+        what = f"docker's credentials for {registry} cannot be read: {e}"
+        raise MachineError(what, fix=f"docker login {registry}") from e
+    if not found:
+        return None
+    name = found.get("username") or found.get("Username")
+    password = found.get("password") or found.get("Password")
+    return (name, password) if name and password else None
