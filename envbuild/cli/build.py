@@ -11,8 +11,15 @@ from envbuild.cli.options import NetFlags, OutputFlags, RequestFlags, expand
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:
+    from envbuild.engines.base import Engine
+    from envbuild.io.net import Net
+    from envbuild.io.workspace import Workspace
+    from envbuild.reproduce import Wanted
     from envbuild.values.image import Image
+    from envbuild.values.reproduction import Reproduction
 
+Row = tuple[str, str]
+_WIDE, _SHOWN = 100, 20  # characters of a step that are shown; files of a layer
 EngineName = Annotated[str | None, typer.Option("--engine", help="docker, podman or local.")]
 
 
@@ -36,12 +43,25 @@ def command(
     no_lock: Annotated[
         bool, typer.Option("--no-lock", help="Build from today's tags and versions.")
     ] = False,
+    reproduce: Annotated[
+        bool,
+        typer.Option("--reproduce", help="Build twice without a cache and compare (7 = differs)."),
+    ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", help="--reproduce: build once, compare with this archive."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Keep the image as an OCI archive, bit for bit."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the exact commands; do nothing.")
     ] = False,
 ) -> int:
     """Lock, render and build the image with the engine that is here."""
     from envbuild import build
+    from envbuild import reproduce as bits
     from envbuild.engines import staging
     from envbuild.engines.find import find
     from envbuild.io.workspace import Workspace
@@ -49,6 +69,7 @@ def command(
     if lock and no_lock:
         what = "--lock names a lock, and --no-lock wants none"
         raise InputError(what, fix="give one of them")
+    twice = reproduce or against is not None
     wanted, space = net.net(), Workspace()
     maker, _, why = find(engine, need_build=True, progress=show.note)
     show.note(f"engine    {why}")
@@ -72,6 +93,15 @@ def command(
             elif not no_lock:
                 fixed = build.locked(space, plan, wanted, maker, lock, say=show.note)
             context = build.rendered(plan, fixed, None if dry_run else space)
+        if twice or out:
+            return _bit_for_bit(
+                space,
+                bits.Wanted(context, name, target, twice, against, out),
+                wanted,
+                maker,
+                dry_run=dry_run,
+                as_json=output.json,
+            )
         if dry_run:
             found = maker.build_steps(context, name, wanted, target)
             show.steps(found, as_json=output.json)
@@ -79,6 +109,73 @@ def command(
         image = build.built(space, context, name, wanted, maker, target=target)
     _show(image, as_json=output.json)
     return 0
+
+
+def _bit_for_bit(
+    space: "Workspace",
+    order: "Wanted",
+    net: "Net",
+    engine: "Engine",
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Build with every time pinned; compare, where that is asked for.
+
+    Raises:
+        StaleError: two builds differ; what differs is shown before.
+    """
+    from envbuild import reproduce
+
+    if dry_run:
+        show.steps(reproduce.steps(order, net, engine), as_json=as_json)
+        return 0
+    found = reproduce.reproduced(space, order, net, engine, show.note)
+    if as_json:
+        show.json(found)
+    else:
+        for label, text in _same(found) if found.verdict != "different" else _differing(found):
+            show.result(f"{show.paint(f'{label:<9}', 'bold')} {show.clean(text)}")
+    if found.verdict == "different":
+        raise reproduce.refusal(found)
+    return 0
+
+
+def _same(found: "Reproduction") -> "list[Row]":
+    import datetime as dt
+
+    how = {
+        "equal": "two builds, bit for bit the same" if found.builds > 1 else "times are pinned",
+        "unpacked": f"the same layers, packed otherwise: {found.other} here",
+    }[found.verdict]
+    day = dt.datetime.fromtimestamp(found.epoch, dt.timezone.utc)
+    rows = [
+        ("image", found.ref),
+        ("manifest", f"{found.manifest}  {how}"),
+        ("config", found.config),
+        ("times", f"none after {day:%Y-%m-%d} (SOURCE_DATE_EPOCH={found.epoch}), {found.engine}"),
+    ]
+    if found.archive:
+        rows.append(("archive", found.archive))
+    return [*rows, ("next", f"envbuild certify {found.ref} · envbuild run")]
+
+
+def _differing(found: "Reproduction") -> "list[Row]":
+    """The first files of each layer that differ; all of them are in the JSON."""
+    rows, at, shown = list[Row](), None, 0
+    for one in found.differences:
+        if one.layer != at:
+            at, shown = one.layer, 0
+            where = f"layer {one.layer} of {len(found.diff_ids)}  {one.step}" if at else "config"
+            rows.append(("differs", where if len(where) <= _WIDE else f"{where[: _WIDE - 1]}…"))
+        shown += 1
+        if shown <= _SHOWN:
+            why = f"  ({one.why})" if one.why else ""
+            rows.append(("", f"{one.path or 'the layer'}  {', '.join(one.what)}{why}"))
+        elif shown == _SHOWN + 1:
+            more = sum(other.layer == at for other in found.differences) - _SHOWN
+            rows.append(("", f"and {more} more: --json has them all"))
+    return rows
 
 
 def _show(image: "Image", *, as_json: bool) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from envbuild.engines.staging import Order, Staged
 from envbuild.host import cdi, containers, look
@@ -13,6 +14,28 @@ from envbuild.io import proc
 from envbuild.values.host import EngineFacts
 
 _PATIENCE = {"ENVBUILD_PROBE_TIMEOUT": "20"}
+
+
+class Export(NamedTuple):
+    """An OCI archive in which no time is later than a given one, in place of the daemon's store.
+
+    Attributes:
+        file: where it is written.
+        epoch: SOURCE_DATE_EPOCH, seconds.
+        fresh: every step runs again, whatever is cached.
+    """
+
+    file: Path
+    epoch: int
+    fresh: bool = False
+
+    def flags(self) -> list[str]:
+        """As buildx spells it, one entry an argument."""
+        # One field of a list with commas; quoted, it may hold one.
+        file = str(self.file).replace('"', '""')
+        output = f'type=oci,"dest={file}",rewrite-timestamp=true'
+        argv = ["--output", output, "--build-arg", f"SOURCE_DATE_EPOCH={self.epoch}"]
+        return argv + ["--no-cache"] * self.fresh
 
 
 def clients() -> tuple[str, ...]:
@@ -83,7 +106,9 @@ def environment(client: EngineFacts, endpoint: str) -> Mapping[str, str]:
     return own | variables(client) | {"DOCKER_HOST": endpoint}
 
 
-def command(client: EngineFacts, staged: Staged, work: Path, order: Order) -> tuple[str, ...]:
+def command(
+    client: EngineFacts, staged: Staged, work: Path, order: Order, export: Export | None = None
+) -> tuple[str, ...]:
     """The build command, one entry an argument.
 
     Args:
@@ -91,10 +116,12 @@ def command(client: EngineFacts, staged: Staged, work: Path, order: Order) -> tu
         staged: the context on disk.
         work: private folder for the files that the client writes (image id, metadata).
         order: what is to be built.
+        export: the image goes to a file, None = to the daemon's store; buildx alone can.
     """
     if client.buildkit == "buildx":
         # The builder of the daemon itself: others see neither its images nor our local base.
-        argv = [str(client.cli), "buildx", "build", "--builder", "default", "--load"]
+        argv = [str(client.cli), "buildx", "build", "--builder", "default"]
+        argv += export.flags() if export else ["--load"]
         argv += ["--metadata-file", str(work / "metadata.json")]
     else:
         argv = [str(client.cli), "build"]

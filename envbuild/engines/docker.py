@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import json
 import os
 import shutil
 import sys
@@ -95,13 +96,19 @@ class DockerEngine:
         return mount.target
 
     def build_steps(
-        self, context: BuildContext, tag: str, net: Net, target: str = ""
+        self,
+        context: BuildContext,
+        tag: str,
+        net: Net,
+        target: str = "",
+        export: buildkit.Export | None = None,
     ) -> tuple[Step, ...]:
         """The commands of `build`, with a folder of the reader's for the private one."""
         work = Path(".envbuild/private")
         client = self._builder()
         staged = staging.layout(context, net, work)
-        argv = buildkit.command(client, staged, work, staging.order(context, tag, net, target))
+        order = staging.order(context, tag, net, target)
+        argv = buildkit.command(client, staged, work, order, export)
         argv = ("env", *(f"{k}={v}" for k, v in buildkit.variables(client).items()), *argv)
         return (
             *fetch.pull_steps(str(client.cli), context, net),
@@ -117,24 +124,72 @@ class DockerEngine:
             MachineError: no daemon, no BuildKit, no base, no network, no space.
             StaleError: what was fetched is not what the lock names.
         """
-        client = self._builder()
-        self._answers()
-        self._room(context)
-        bases = fetch.local_bases(self, context, net)
         with private_folder() as work:
-            staged = staging.write(context, net, work, bases)
-            done = proc.stream(
-                buildkit.command(client, staged, work, staging.order(context, tag, net, target)),
-                env=buildkit.environment(client, self._endpoint),
-                line=self._progress,
-            )
-            if done.rc:
-                raise failure(self.name, done.out, offline=net.offline)
+            self._run(context, net, staging.order(context, tag, net, target), work)
             # BuildKit writes it last, and only when all went well.
             config = (work / "iid").read_text(encoding="ascii").strip()
         image = self.inspect(tag)
         if image is None or image.config != config:
             what = f"docker built {config} and does not show it as {tag}"
+            raise MachineError(what, fix="another build took the name? run it again")
+        return image
+
+    def export(self, context: BuildContext, net: Net, target: str, wanted: buildkit.Export) -> str:
+        """Build one stage into a file; what BuildKit says is its manifest's digest.
+
+        Raises:
+            MachineError: as `build`, or BuildKit ended well and did not say what it wrote.
+        """
+        with private_folder() as work:
+            # No name: what is loaded from the file later is named then.
+            self._run(context, net, staging.order(context, "", net, target), work, wanted)
+            try:
+                said = json.loads((work / "metadata.json").read_bytes())
+                return str(said["containerimage.digest"])
+            except (OSError, ValueError, KeyError, TypeError) as e:
+                what = "BuildKit ended without an error, and does not say what it wrote"
+                fix = "free some space (docker builder prune), then run it again"
+                raise MachineError(what, why=str(e), fix=fix) from e
+
+    def _run(
+        self,
+        context: BuildContext,
+        net: Net,
+        order: staging.Order,
+        work: Path,
+        export: buildkit.Export | None = None,
+    ) -> None:
+        """Run the client in a private folder ``work``, where its files are then."""
+        client = self._builder()
+        self._answers()
+        self._room(context)
+        bases = fetch.local_bases(self, context, net)
+        staged = staging.write(context, net, work, bases)
+        done = proc.stream(
+            buildkit.command(client, staged, work, order, export),
+            env=buildkit.environment(client, self._endpoint),
+            line=self._progress,
+        )
+        if done.rc:
+            raise failure(self.name, done.out, offline=net.offline)
+
+    def load(self, file: Path, name: str, tag: str) -> Image:
+        """Take the image of an archive into the store.
+
+        Args:
+            file: the archive.
+            name: digest of its manifest, by which the store finds it.
+            tag: the name that it gets.
+        """
+        # The SDK's call has no types.
+        load: Callable[..., Iterator[dict[str, str]]] = self._client.api.load_image
+        with self._asked(), file.open("rb") as data:
+            for event in load(data, quiet=True):
+                if text := event.get("error"):
+                    raise refused(self.name, text)
+            self._client.images.get(name).tag(tag)
+        if (image := self.inspect(tag)) is None:
+            what = f"docker loaded {file} and does not show it as {tag}"
             raise MachineError(what, fix="another build took the name? run it again")
         return image
 

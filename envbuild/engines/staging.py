@@ -19,8 +19,8 @@ from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
 
 T = TypeVar("T")
-# Layers must not depend on when a context was written; zip cannot say anything before 1980.
-_EPOCH = 315532800
+#: Layers must not depend on when a context was written; zip cannot say anything before 1980.
+EPOCH = 315532800
 
 
 class Staged(NamedTuple):
@@ -34,7 +34,8 @@ class Staged(NamedTuple):
 class Order(NamedTuple):
     """What to build of a context.
 
-    ``platform`` and ``network`` empty = the engine's own; ``target`` empty = the last stage.
+    ``tag`` empty = no name; ``platform`` and ``network`` empty = the engine's own; ``target``
+    empty = the last stage.
     """
 
     tag: str
@@ -44,10 +45,13 @@ class Order(NamedTuple):
 
     def flags(self) -> list[str]:
         """As docker and podman spell it, one entry an argument."""
-        named = (("platform", self.platform), ("network", self.network), ("target", self.target))
-        return ["--tag", self.tag] + [
-            part for name, value in named if value for part in (f"--{name}", value)
-        ]
+        named = (
+            ("tag", self.tag),
+            ("platform", self.platform),
+            ("network", self.network),
+            ("target", self.target),
+        )
+        return [part for name, value in named if value for part in (f"--{name}", value)]
 
 
 def order(context: BuildContext, tag: str, net: Net, target: str) -> Order:
@@ -127,7 +131,7 @@ def write(
         path = staged.context / file.path
         files.write(path, file.data, executable=file.executable)
     for path in sorted(staged.context.rglob("*"), reverse=True):
-        os.utime(path, (_EPOCH, _EPOCH))
+        os.utime(path, (EPOCH, EPOCH))
     if not staged.dockerfile.is_file():
         text = file_of(context, "Dockerfile") or b""
         for ref, name in bases.items():
