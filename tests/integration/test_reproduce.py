@@ -1,0 +1,122 @@
+"""Bit for bit on real engines: one digest from two stores, and what differs by its name."""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envbuild.io.ociarchive import read
+from envbuild.values.codec import load
+from envbuild.values.image import Image
+from envbuild.values.reproduction import Reproduction
+from tests.integration.command import envbuild, folder
+from tests.integration.conftest import service
+from tests.integration.corridor import CA
+from tests.integration.daemon import second
+
+pytestmark = pytest.mark.engine
+
+CORRIDOR = ("--cc", "9.0", "--toolkit-source", "wheels", "--base-os", "debian12")
+
+
+@pytest.fixture
+def newest_env(env: dict[str, str], newest: None) -> dict[str, str]:
+    """The environment of a machine whose docker is the newest."""
+    return env | {name: os.environ[name] for name in ("DOCKER_HOST", "PATH")}
+
+
+@pytest.fixture
+def empty() -> Iterator[str]:
+    """Address of a second newest daemon, with an empty store."""
+    place = Path(tempfile.mkdtemp(prefix="envbuild-second-", dir="/var/tmp"))
+    with second(Path(service("ENVBUILD_TEST_NEWEST_BIN")), place) as socket:
+        yield socket
+
+
+def reproduction(text: str) -> Reproduction:
+    return load(Reproduction, text.encode(), "stdout")
+
+
+def test_two_builds_have_one_digest_and_the_image_is_the_archive(
+    newest_env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...]
+) -> None:
+    # Times in files, folders and the archive itself differ from run to run; nothing else does.
+    place = folder(tmp_path, base, "mkdir /d && echo same > /d/f && touch /d/g")
+    out = tmp_path / "image.oci.tar"
+    flags = ("--reproduce", "-o", str(out), "--tag", "envbuild-test/bits:1", "--json", *mirror)
+    done = envbuild(newest_env, tmp_path, "build", str(place), *flags)
+    assert done.returncode == 0, done.stderr
+    found = reproduction(done.stdout)
+    assert (found.verdict, found.builds, found.differences) == ("equal", 2, ())
+    assert found.manifest == found.other == read(out).manifest
+    image = load(Image, (tmp_path / ".envbuild/image.json").read_bytes(), "image.json")
+    assert (image.ref, image.manifest) == ("envbuild-test/bits:1", found.manifest)
+    assert image.diff_ids == found.diff_ids
+    assert sorted(path.name for path in (tmp_path / ".envbuild").iterdir()) == [
+        ".gitignore",
+        "image.json",
+        "lock",
+    ]
+    argv = ["skopeo", "inspect", "--raw", f"oci-archive:{out}"]
+    shown = subprocess.run(argv, check=True, capture_output=True).stdout
+    assert "layers" in json.loads(shown)
+
+
+def test_a_planted_difference_is_named_by_file_and_layer(
+    newest_env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...]
+) -> None:
+    random = "head -c 8 /dev/urandom | od > /srv/random && date +%N > /var/log/build.log"
+    place = folder(tmp_path, base, "echo same > /same", random, "echo last > /last")
+    out = tmp_path / "image.oci.tar"
+    flags = ("--reproduce", "-o", str(out), *mirror)
+    done = envbuild(newest_env, tmp_path, "build", str(place), *flags)
+    assert done.returncode == 7, done.stderr
+    assert "two builds differ" in done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[0][:5] == ["differs", "layer", "3", "of", "4"]
+    assert ["/srv/random", "bytes"] in lines
+    assert any(line[:2] == ["/var/log/build.log", "bytes"] and "log" in line for line in lines)
+    assert "/same" not in done.stdout
+    assert not out.exists()
+    assert not (tmp_path / ".envbuild/image.json").exists()
+    assert not (tmp_path / ".envbuild/archives").exists()
+
+
+def test_the_corridor_on_two_stores_gives_one_digest(
+    newest_env: dict[str, str], empty: str, tmp_path: Path, registry: str
+) -> None:
+    more = {"ENVBUILD_NETWORK": "host", "ENVBUILD_REGISTRY_MIRROR": registry}
+    first = newest_env | more | ({"ENVBUILD_CA_CERT": str(CA)} if CA.is_file() else {})
+    tag = ("--tag", "envbuild-test/bits-wheels:1")
+    made = envbuild(first, tmp_path, "lock", *CORRIDOR)
+    assert made.returncode == 0, made.stderr
+    one, two = tmp_path / "one.oci.tar", tmp_path / "two.oci.tar"
+    made = envbuild(first, tmp_path, "build", *CORRIDOR, "-o", str(one), *tag)
+    assert made.returncode == 0, made.stderr[-3000:]
+    other = first | {"DOCKER_HOST": empty}
+    flags = (*CORRIDOR, "--against", str(one), "-o", str(two), *tag, "--json")
+    done = envbuild(other, tmp_path, "build", *flags)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    found = reproduction(done.stdout)
+    assert found.verdict == "equal"
+    assert found.manifest == read(one).manifest == read(two).manifest
+    # The date of the matrices, which the plan names.
+    plan = json.loads((tmp_path / ".envbuild/plan.json").read_bytes())
+    assert read(one).created == f"{plan['matrix']['date']}T00:00:00Z"
+
+
+def test_an_engine_that_cannot_says_what_is_needed(
+    env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...]
+) -> None:
+    place = folder(tmp_path, base, "true")
+    for engine in ("docker", "podman"):
+        flags = ("--reproduce", "--engine", engine, *mirror)
+        done = envbuild(env, tmp_path, "build", str(place), *flags)
+        assert done.returncode == 4, done.stderr
+        assert "cannot build bit for bit" in done.stderr
+        assert "rewrite-timestamp" in done.stderr
+        assert "containerd-snapshotter" in done.stderr
