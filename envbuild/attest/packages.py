@@ -1,6 +1,7 @@
 """What is installed in an image, asked of the image itself: its package database, its Python."""
 
 import re
+from collections.abc import Iterator
 from typing import Literal, Protocol
 
 from envbuild.engines.base import RunSpec
@@ -13,9 +14,11 @@ Kind = Literal["deb", "rpm", "apk", "pypi"]
 _TIMEOUT = 300.0  # seconds; looking for Python's metadata walks through the whole image
 _SAFE = re.compile(r"[!-~]{1,200}")
 # One line a fact. A kind that the image has (``has``) was read to its end only if ``done`` says so.
+# Files may end without a newline: an empty line keeps what follows apart.
 _SCRIPT = r"""
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 sed 's/^/os /' /etc/os-release 2>/dev/null
+echo
 if [ -s /var/lib/dpkg/status ] || [ -d /var/lib/dpkg/status.d ]; then
     echo has deb
     dpkg-query -W -f 'deb ${Package} ${Version} ${Architecture} ${db:Status-Status}\n' &&
@@ -41,9 +44,12 @@ find / \( -path /proc -o -path /sys -o -path /dev \) -prune -o \
     for file; do
         echo pypi file
         sed -n -e "/^.\{0,1\}$/q" -e "s/^Name: */pypi N /p" -e "s/^Version: */pypi V /p" "$file"
+        echo
     done' sh {} + && echo done pypi
 echo end
 """
+# States of dpkg in which a package's files are there.
+_WHOLE = {"installed", "triggers-awaited", "triggers-pending", "unpacked", "half-configured"}
 _CALLED = {"deb": "dpkg", "rpm": "rpm", "apk": "apk", "pypi": "Python"}
 
 
@@ -104,7 +110,8 @@ def parse(text: str) -> Packages:
     """What the script printed; an image can print anything, and what is no package is not one."""
     lines = [line.split(" ") for line in text.splitlines()]
     seen = {(word, kind) for word, kind, *_ in (w for w in lines if len(w) == 2)}
-    found, odd = _found(lines)
+    named = list(_entries(lines))
+    found, odd = set(filter(None, named)), named.count(None)
     kinds: tuple[Kind, ...] = ("deb", "rpm", "apk", "pypi")
     has = [kind for kind in kinds if ("has", kind) in seen]
     whole = ["end"] in lines
@@ -126,40 +133,28 @@ def parse(text: str) -> Packages:
     )
 
 
-def _found(lines: list[list[str]]) -> tuple[set[Installed], int]:
-    """Packages, and how many lines about packages were none."""
-    found: set[Installed] = set()
-    odd = 0
+def _entries(lines: list[list[str]]) -> Iterator[Installed | None]:
+    """The packages that lines name; None for one that is none."""
     record: dict[str, str] = {}
     for kind, *words in [*lines, ["end"]]:
-        if record and (kind not in {"apk", "pypi"} or words[:1] in (["P"], ["file"])):
-            one = _recorded(record)
-            found |= {one} if one else set()
-            odd += one is None
+        if record and (kind != record["kind"] or words[:1] in (["P"], ["file"])):
+            yield _recorded(record)
             record = {}
         match kind, words:
             case "deb", [name, version, arch, status]:
-                one = _safe("deb", name, version, arch) if status in _WHOLE else None
-                found |= {one} if one else set()
-                odd += one is None and status in _WHOLE
+                if status in _WHOLE:
+                    yield _safe("deb", name, version, arch)
             case "rpm", ["gpg-pubkey", *_]:
                 pass  # a key that rpm trusts, not software
             case "rpm", [name, version, arch, epoch]:
-                one = _safe("rpm", name, version, arch, "" if epoch == "0" else epoch)
-                found |= {one} if one else set()
-                odd += one is None
+                yield _safe("rpm", name, version, arch, "" if epoch == "0" else epoch)
             case (("apk" | "pypi"), [field, *rest]):
                 record["kind"] = kind
                 record.setdefault(field, " ".join(rest).rstrip("\r"))
             case (("deb" | "rpm"), _):
-                odd += 1
+                yield None
             case _:
                 pass
-    return found, odd
-
-
-# States of dpkg in which a package's files are there.
-_WHOLE = {"installed", "triggers-awaited", "triggers-pending", "unpacked", "half-configured"}
 
 
 def _recorded(record: dict[str, str]) -> Installed | None:

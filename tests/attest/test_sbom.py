@@ -108,6 +108,16 @@ def test_a_locked_package_that_the_image_lacks_was_needed_for_the_build_alone() 
     assert related(made, "CONTAINS") == {p.name for p in rest}
 
 
+def test_a_version_is_the_same_however_the_metadata_spells_it() -> None:
+    wheel = replace(locks.TORCH.wheels[0], version="2024.7")
+    lock = replace(locks.TORCH, wheels=(wheel,))
+    name = wheel.name.replace("-", "_").upper()
+    found = Packages(
+        read=("pypi",), installed=(Installed(kind="pypi", name=name, version="2024.07"),)
+    )
+    assert related(said(plans.TORCH, lock, found), "CONTAINS") == {wheel.name}
+
+
 @pytest.mark.parametrize(
     ("stage", "kind"), [("devel", "CONTAINS"), ("runtime", "BUILD_DEPENDENCY_OF")]
 )
