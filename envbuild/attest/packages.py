@@ -13,7 +13,7 @@ Kind = Literal["deb", "rpm", "apk", "pypi"]
 
 _TIMEOUT = 300.0  # seconds; looking for Python's metadata walks through the whole image
 _SAFE = re.compile(r"[!-~]{1,200}")
-# One line a fact. A kind that the image has (``has``) was read to its end only if ``done`` says so.
+# One line a fact. A kind that the image has (``has``) was read to its end only if ``whole`` says so.
 # Files may end without a newline: an empty line keeps what follows apart.
 _SCRIPT = r"""
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -22,19 +22,19 @@ echo
 if [ -s /var/lib/dpkg/status ] || [ -d /var/lib/dpkg/status.d ]; then
     echo has deb
     dpkg-query -W -f 'deb ${Package} ${Version} ${Architecture} ${db:Status-Status}\n' &&
-        echo done deb
+        echo whole deb
 fi
 for folder in /var/lib/rpm /usr/lib/sysimage/rpm; do
     if [ -e $folder/rpmdb.sqlite ] || [ -e $folder/Packages ] || [ -e $folder/Packages.db ]; then
         echo has rpm
-        rpm -qa --qf 'rpm %{NAME} %{VERSION}-%{RELEASE} %{ARCH} %{EPOCHNUM}\n' && echo done rpm
+        rpm -qa --qf 'rpm %{NAME} %{VERSION}-%{RELEASE} %{ARCH} %{EPOCHNUM}\n' && echo whole rpm
         break
     fi
 done
 for file in /lib/apk/db/installed /usr/lib/apk/db/installed; do
     if [ -s $file ]; then
         echo has apk
-        sed -n 's/^\([PVA]\):/apk \1 /p' $file && echo done apk
+        sed -n 's/^\([PVA]\):/apk \1 /p' $file && echo whole apk
         break
     fi
 done
@@ -45,7 +45,7 @@ find / \( -path /proc -o -path /sys -o -path /dev \) -prune -o \
         echo pypi file
         sed -n -e "/^.\{0,1\}$/q" -e "s/^Name: */pypi N /p" -e "s/^Version: */pypi V /p" "$file"
         echo
-    done' sh {} + && echo done pypi
+    done' sh {} + && echo whole pypi
 echo end
 """
 # States of dpkg in which a package's files are there.
@@ -115,7 +115,7 @@ def parse(text: str) -> Packages:
     kinds: tuple[Kind, ...] = ("deb", "rpm", "apk", "pypi")
     has = [kind for kind in kinds if ("has", kind) in seen]
     whole = ["end"] in lines
-    read = tuple(kind for kind in has if ("done", kind) in seen and whole)
+    read = tuple(kind for kind in has if ("whole", kind) in seen and whole)
     missing = [
         f"The image's list of {_CALLED[k]} packages is incomplete." for k in has if k not in read
     ]

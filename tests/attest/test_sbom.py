@@ -170,12 +170,12 @@ os VERSION_ID="12"
 has deb
 deb bash 5.2.15-2+b7 amd64 installed
 deb libgone 1 amd64 config-files
-done deb
+whole deb
 has pypi
 pypi file
 pypi N Torch_Vision
 pypi V 0.20
-done pypi
+whole pypi
 end
 """
 
@@ -193,7 +193,7 @@ def test_rpm_and_apk_are_read_too() -> None:
     apk = (
         "has apk\napk P musl\napk V 1.2-r4\napk A x86_64\napk P zlib\napk V 1.3-r0\napk A x86_64\n"
     )
-    found = parse(f"{rpm}done rpm\n{apk}done apk\nend\n")
+    found = parse(f"{rpm}whole rpm\n{apk}whole apk\nend\n")
     assert [(p.kind, p.name, p.version, p.epoch) for p in found.installed] == [
         ("apk", "musl", "1.2-r4", ""),
         ("apk", "zlib", "1.3-r0", ""),
@@ -207,9 +207,9 @@ def test_rpm_and_apk_are_read_too() -> None:
     ("text", "says"),
     [
         (DPKG.replace("end\n", ""), "was cut"),
-        (DPKG.replace("done deb\n", ""), "dpkg packages is incomplete"),
-        (DPKG.replace("done pypi\n", ""), "Python packages is incomplete"),
-        ("has pypi\ndone pypi\nend\n", "no package database"),
+        (DPKG.replace("whole deb\n", ""), "dpkg packages is incomplete"),
+        (DPKG.replace("whole pypi\n", ""), "Python packages is incomplete"),
+        ("has pypi\nwhole pypi\nend\n", "no package database"),
         ("", "was cut"),
         (DPKG.replace("bash 5", "ba\x1bsh 5"), "1 packages in a way"),
         (DPKG.replace("pypi V 0.20\n", ""), "1 packages in a way"),
