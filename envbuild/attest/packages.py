@@ -13,7 +13,7 @@ Kind = Literal["deb", "rpm", "apk", "pypi"]
 
 _TIMEOUT = 300.0  # seconds; looking for Python's metadata walks through the whole image
 _SAFE = re.compile(r"[!-~]{1,200}")
-# One line a fact. A kind that the image has (``has``) was read to its end only if ``whole`` says so.
+# One line a fact. A kind that the image ``has`` was read to its end only if ``whole`` says so.
 # Files may end without a newline: an empty line keeps what follows apart.
 _SCRIPT = r"""
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
