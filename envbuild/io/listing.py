@@ -9,6 +9,7 @@ Referrers", "Unavailable Referrers API".)
 import hashlib
 import os
 import random
+import stat
 import tempfile
 import time
 from pathlib import Path
@@ -30,6 +31,8 @@ SETTLE = 1.0
 _TURNS = 10
 # What registries without the referrers API say of its address.
 _NO_API = (400, 404, 405, 406, 501)
+# What a registry says of an index that names manifests which it does not have.
+_REFUSED = (400, 404)
 
 _Any = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]+([+._-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$")]
 
@@ -139,40 +142,68 @@ def enlist(repository: Repository, digest: str, entry: Entry) -> None:
             writers never leave it in.
     """
     wanted = {entry.digest: msgspec.Raw(msgspec.json.encode(entry))}
+    gone: set[str] = set()
     for turn in range(_TURNS):
         if turn:
             time.sleep(SETTLE * random.uniform(1, 2))  # noqa: S311  # only to fall out of step
         with files.locked(_lock(repository, digest)):
             tagged = by_tag(repository, digest) or _NEW
-            if turn and tagged.written.keys() >= wanted.keys():
+            listed = tagged.written
+            lacking = wanted.keys() - listed.keys() - gone
+            if not lacking:
                 return
-            wanted = {**tagged.written, **wanted}
-            if len(wanted) > MOST:
+            wanted = listed | {name: text for name, text in wanted.items() if name in lacking}
+            entries = [text for name, text in wanted.items() if name not in gone]
+            if len(entries) > MOST:
                 raise _too_many(repository, digest)
-            data = msgspec.json.encode({**tagged.fields, "manifests": [*wanted.values()]})
+            data = msgspec.json.encode({**tagged.fields, "manifests": entries})
             try:
-                push.manifest(repository, _tag(digest), data, INDEX, again=False)
+                response = push.manifest(repository, _tag(digest), data, INDEX, allow=_REFUSED)
             except http.StumbleError:
                 # It may have been stored all the same: the next turn sees.
                 if turn == _TURNS - 1:
                     raise
-    what = f"others keep writing the list of what is attached to {digest[:19]}"
-    raise MachineError(what, fix="try again when they are done: nothing of it is lost")
+                continue
+            if response.status_code in _REFUSED:
+                dead = _dead(repository, tagged.entries) - gone
+                if not dead:
+                    raise push.unexpected(repository, response, "that it was stored")
+                gone |= dead
+    what = f"others keep writing the index of what is attached to {digest[:19]}"
+    raise MachineError(what, fix="try again when they are done")
 
 
-def _tag(digest: str) -> str:
-    """The fallback tag: ``sha256-<hex>``."""
-    return digest.replace(":", "-", 1)
+def _dead(repository: Repository, entries: tuple[Entry, ...]) -> set[str]:
+    """Digests of which the registry says that it has no such manifest (any more)."""
+    return {
+        entry.digest
+        for entry in entries
+        if push.status(repository, "manifests", entry.digest, entry.media_type) == 404
+    }
 
 
 def _lock(repository: Repository, digest: str) -> Path:
-    """A file for the writers of one list on this machine, each user's own."""
-    where = repository.reference
-    name = hashlib.sha256(f"{where.registry}/{where.repository}@{digest}".encode()).hexdigest()
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    return Path(tempfile.gettempdir()) / f"envbuild-attach-{user}" / name[:32]
+    """A file for the writers of one index on this machine; each user has a folder of them."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir()) / f"envbuild-attach-{user}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as e:
+        what = f"{folder} cannot be made: {e.strerror or e}"
+        raise MachineError(what, fix="set TMPDIR to a folder that can be written") from e
+    # In a folder that is another's, a name may lead anywhere.
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != user:
+        what = f"{folder} belongs to somebody else"
+        raise MachineError(what, fix="set TMPDIR to a folder of yours")
+    return folder / hashlib.sha256(repository.url(digest).encode()).hexdigest()[:32]
+
+
+def _tag(digest: str) -> str:
+    return digest.replace(":", "-")
 
 
 def _too_many(repository: Repository, digest: str) -> MachineError:
-    what = f"{repository.reference.registry} lists more than {MOST} things for {digest[:19]}"
-    return MachineError(what, why="that is no list of attestations", fix="ask who runs it")
+    what = f"{repository.reference.registry} lists too much for {digest[:19]}"
+    why = f"more than {MOST} referrers, or more than {MOST_PAGES} pages"
+    return MachineError(what, why=why, fix="delete what is not needed")

@@ -20,8 +20,14 @@ def digest_of(data: bytes) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-def is_there(repository: Repository, kind: str, digest: str, accept: str = "*/*") -> bool:
-    """Whether the registry says that it has it; ``kind`` is ``blobs`` or ``manifests``.
+def status(repository: Repository, kind: str, digest: str, accept: str = "*/*") -> int:
+    """What the registry answers when it is asked for the head of a thing: 200 = it has it.
+
+    Args:
+        repository: where.
+        kind: ``blobs`` or ``manifests``.
+        digest: of the thing; an answer with another one counts as 404.
+        accept: media type that is wanted.
 
     Raises:
         MachineError: see `http.send`.
@@ -29,7 +35,7 @@ def is_there(repository: Repository, kind: str, digest: str, accept: str = "*/*"
     url = repository.url(f"{kind}/{digest}")
     response = repository.ask("HEAD", url, allow=_NOT_THERE, headers={"Accept": accept})
     said = response.headers.get("Docker-Content-Digest", digest)
-    return response.status_code == 200 and said == digest
+    return response.status_code if said == digest else 404
 
 
 def blob(repository: Repository, data: bytes) -> None:
@@ -43,7 +49,7 @@ def blob(repository: Repository, data: bytes) -> None:
     """
     digest = digest_of(data)
     for turn in range(1, _TRIES + 1):
-        if is_there(repository, "blobs", digest):
+        if status(repository, "blobs", digest) == 200:
             return
         if _uploaded(repository, data, digest, last=turn == _TRIES):
             return
@@ -66,7 +72,7 @@ def _upload(repository: Repository, data: bytes, digest: str) -> None:
     begun = repository.ask("POST", repository.url("blobs/uploads/"), again=True)
     location = begun.headers.get("Location", "")
     if begun.status_code != 202 or not location:
-        raise _unexpected(repository, begun, "where to upload to")
+        raise unexpected(repository, begun, "where to upload to")
     parts = urlsplit(repository.follow(begun, location))
     query = "&".join(filter(None, (parts.query, urlencode({"digest": digest}))))
     url = parts._replace(query=query).geturl()
@@ -79,7 +85,13 @@ def _upload(repository: Repository, data: bytes, digest: str) -> None:
 
 
 def manifest(
-    repository: Repository, name: str, data: bytes, kind: str, *, again: bool
+    repository: Repository,
+    name: str,
+    data: bytes,
+    kind: str,
+    *,
+    again: bool = False,
+    allow: tuple[int, ...] = (),
 ) -> requests.Response:
     """Put a manifest under a digest or tag; the answer.
 
@@ -89,6 +101,7 @@ def manifest(
         data: its bytes.
         kind: its media type.
         again: see `http.send`; not for a tag that others write, too.
+        allow: statuses from 400 on that the caller looks at.
 
     Raises:
         MachineError: the registry does not take it; see `http.send`.
@@ -96,15 +109,16 @@ def manifest(
     """
     headers = {"Content-Type": kind}
     url = repository.url(f"manifests/{name}")
-    response = repository.ask("PUT", url, again=again, data=data, headers=headers)
-    _check(repository, response, digest_of(data))
+    response = repository.ask("PUT", url, again=again, allow=allow, data=data, headers=headers)
+    if response.status_code not in allow:
+        _check(repository, response, digest_of(data))
     return response
 
 
 def _check(repository: Repository, response: requests.Response, digest: str) -> None:
     """The registry stored it, under its own name if it gives one."""
     if not 200 <= response.status_code < 300:
-        raise _unexpected(repository, response, "that it was stored")
+        raise unexpected(repository, response, "that it was stored")
     said = response.headers.get("Docker-Content-Digest", digest)
     # Another algorithm than ours is allowed and says nothing to us.
     if said.startswith("sha256:") and said != digest:
@@ -112,7 +126,8 @@ def _check(repository: Repository, response: requests.Response, digest: str) -> 
         raise StaleError(what, why=f"it says {said[:71]}", fix="do not use this registry")
 
 
-def _unexpected(repository: Repository, response: requests.Response, wanted: str) -> MachineError:
+def unexpected(repository: Repository, response: requests.Response, wanted: str) -> MachineError:
+    """The error of an answer that is no error to HTTP, and not what was wanted."""
     where = repository.reference
     what = f"{where.registry} answered {response.status_code} and does not say {wanted}"
     return MachineError(what, why=f"writing to {where.repository}", fix="use another registry")

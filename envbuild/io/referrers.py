@@ -119,7 +119,7 @@ def attach(
     )
     digest = push.digest_of(data)
     repository = Repository(reference, net, "pull,push")
-    if not push.is_there(repository, "manifests", digest, _MANIFEST):
+    if push.status(repository, "manifests", digest, _MANIFEST) != 200:
         push.blob(repository, b"{}")
         push.blob(repository, envelope)
         response = push.manifest(repository, digest, data, _MANIFEST, again=True)
