@@ -7,9 +7,11 @@ import typer
 
 from envbuild.cli import show
 from envbuild.cli.options import NetFlags, OutputFlags, RequestFlags, expand
+from envbuild.errors import InputError
 
 if TYPE_CHECKING:
     from envbuild.engines.base import Engine
+    from envbuild.lock.upgrade import Change
     from envbuild.values.lock import Lock
 
 
@@ -22,6 +24,9 @@ def command(
     source: Annotated[
         str | None, typer.Argument(help="Plan file, context folder, or envbuild.yaml.")
     ] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="--upgrade: this entry alone (base, a package, a wheel).")
+    ] = None,
     out: Annotated[
         str,
         typer.Option(
@@ -30,6 +35,9 @@ def command(
     ] = "envbuild.lock",
     check: Annotated[
         bool, typer.Option("--check", help="Only say whether the lock is of this plan (7 = not).")
+    ] = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Make it anew, all or NAME; show what changes.")
     ] = False,
     engine: Annotated[
         str | None, typer.Option("--engine", help="Resolve packages with docker or podman.")
@@ -44,9 +52,21 @@ def command(
     from envbuild.values.lock import Lock
 
     show.one_output(out, as_json=output.json and not check)
+    source, name = _names(source, name, check=check, upgrade=upgrade)
     wanted = net.net()
     plan = plan_from(source, request)
-    if check:
+    if upgrade:
+        from envbuild.lock import upgrade as anew
+
+        old = load(Lock, files.read(out), out)
+        made = anew.upgrade(
+            old, plan, wanted, _engine(engine) if plan.apt or engine else None, name
+        )
+        changed = anew.changes(old, made)
+        if old != made:
+            files.write(out, dump_lock(made))
+        _changes(changed, as_json=output.json)
+    elif check:
         made = load(Lock, files.read(out), out)
         make.check(made, plan, out)
         show.note(f"{out} is of this plan")
@@ -61,6 +81,34 @@ def command(
     for line in _lines(made, out):
         show.result(line)
     return 0
+
+
+def _names(
+    source: str | None, name: str | None, *, check: bool, upgrade: bool
+) -> tuple[str | None, str | None]:
+    """The two arguments; one alone that is no file is the name of an entry.
+
+    Raises:
+        InputError: a name without ``--upgrade``, or ``--check`` beside it.
+    """
+    if check and upgrade:
+        what = "--check writes nothing, and --upgrade writes"
+        raise InputError(what, fix="give one of them")
+    if upgrade and name is None and source is not None and not Path(source).exists():
+        return None, source
+    if name is not None and not upgrade:
+        what = f"{name!r} stands beside the plan, and only --upgrade takes a name"
+        raise InputError(what, fix="leave it out, or add --upgrade")
+    return source, name
+
+
+def _changes(changed: "tuple[Change, ...]", *, as_json: bool) -> None:
+    """Each entry that is another now, old and new; beside JSON on stderr."""
+    say = show.note if as_json else lambda text: show.result(show.clean(text))
+    for one in changed:
+        say(f"{one.kind:<9} {one.name}  {one.old or 'none'} -> {one.new or 'none'}  {one.why}")
+    if not changed:
+        say("nothing   it is what would be locked today")
 
 
 def _engine(name: str | None) -> "Engine | None":
@@ -97,5 +145,10 @@ def _lines(made: "Lock", out: str) -> list[str]:
     if made.wheels:
         names = ", ".join(dict.fromkeys(wheel.index for wheel in made.wheels))
         rows.append(("wheels", f"{len(made.wheels)} for Python {made.python} from {names}"))
+    if made.recipe:
+        from envbuild.planner.spell import argv
+
+        again = show.command(argv(made.recipe.request, "build"))
+        rows.append(("recipe", f"CUDA {made.recipe.cuda} when the tag is deleted: {again}"))
     rows.append(("lock", f"{Path(out)}, platform {made.platform}"))
     return [f"{show.paint(f'{label:<9}', 'bold')} {show.clean(text)}" for label, text in rows]

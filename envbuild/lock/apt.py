@@ -6,6 +6,7 @@ This machine's own apt state and settings are never read.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +41,15 @@ class Closure(NamedTuple):
     key: Key | None = None
 
 
-def closure(plan: Plan, base: str, platform: str, net: Net, engine: Engine | None) -> Closure:
+def closure(
+    plan: Plan,
+    base: str,
+    platform: str,
+    net: Net,
+    engine: Engine | None,
+    *,
+    kept: Iterable[AptPackage] = (),
+) -> Closure:
     """The packages that ``plan.apt`` brings along on this base, without recommendations.
 
     Args:
@@ -49,6 +58,7 @@ def closure(plan: Plan, base: str, platform: str, net: Net, engine: Engine | Non
         platform: ``linux/amd64``.
         net: archive mirror, CA, network of containers.
         engine: runs apt in the base; None = the private root.
+        kept: packages of an earlier lock whose versions stay; the archive must still have them.
 
     Raises:
         MachineError: no way to ask, or an archive does not have it.
@@ -60,7 +70,7 @@ def closure(plan: Plan, base: str, platform: str, net: Net, engine: Engine | Non
         components=plan.layout.components,
         add_components=add_components(plan.layout.components),
         dummy=dummy(plan.layout.dummies),
-        packages=[quote.package(name) for name in plan.apt],
+        packages=_asked(plan, kept),
         vendor=vendor,
         key=archive.KEY,
     )
@@ -90,6 +100,11 @@ def closure(plan: Plan, base: str, platform: str, net: Net, engine: Engine | Non
         "the packages of the image cannot be resolved: no engine and no apt-get here",
         fix="install docker or podman, or lock on a machine with apt",
     )
+
+
+def _asked(plan: Plan, kept: Iterable[AptPackage]) -> list[str]:
+    pinned = {p.name: f"{quote.package(p.name)}={quote.version(p.version)}" for p in kept}
+    return list(({quote.package(name): name for name in plan.apt} | pinned).values())
 
 
 def _resolve(

@@ -8,6 +8,7 @@ from envbuild.io.net import Net
 from envbuild.lock.apt import Closure, closure
 from envbuild.lock.base import lock_base
 from envbuild.lock.parts import lock_parts
+from envbuild.lock.recipe import recipe
 from envbuild.lock.wheels import lock_wheels
 from envbuild.render import templates
 from envbuild.render.view import PLATFORMS, supported
@@ -54,6 +55,7 @@ def lock(plan: Plan, net: Net, engine: Engine | None = None) -> Lock:
         key=found.key,
         parts=lock_parts(plan, net),
         index_urls=_addresses(plan, wheels),
+        recipe=recipe(plan),
         templates=templates.hashes(),
         probes=probes.hashes(),
     )

@@ -20,7 +20,7 @@ from envbuild.io.workspace import private_folder
 
 _TIMEOUT = 900.0  # seconds; pip may have to download whole wheels to read what they need
 # Where uv keeps its cache, and how patient it is; the rest of UV_* changes what it would choose.
-_KEPT = frozenset({"UV_CACHE_DIR", "UV_HTTP_RETRIES", "UV_HTTP_TIMEOUT"})
+_PASSED = frozenset({"UV_CACHE_DIR", "UV_HTTP_RETRIES", "UV_HTTP_TIMEOUT"})
 _PIN = re.compile(r"([A-Za-z0-9._-]+)==(\S+)")
 _FROM = "    # from "
 
@@ -62,10 +62,14 @@ class Pin(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Requirements, and the index of a framework beside the default one: its name and address."""
+    """Requirements, and the index of a framework beside the default one: its name and address.
+
+    ``kept`` are versions (``numpy==2.1``) that no other may stand for, if they are needed at all.
+    """
 
     requirements: tuple[str, ...]
     extra: tuple[str, str] | None
+    kept: tuple[str, ...] = ()
 
 
 def resolve(wanted: Wanted, target: Target, net: Net) -> list[Pin]:
@@ -91,7 +95,7 @@ def find_uv() -> str | None:
 
 def with_uv(uv: str, wanted: Wanted, target: Target, net: Net) -> list[Pin]:
     """Resolve with ``uv pip compile``."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("UV_", "PIP_")) or k in _KEPT}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("UV_", "PIP_")) or k in _PASSED}
     if bundle := ca_bundle(net):
         env["SSL_CERT_FILE"] = bundle
     if net.index_url:
@@ -105,8 +109,20 @@ def with_uv(uv: str, wanted: Wanted, target: Target, net: Net) -> list[Pin]:
     argv += ["--python-platform", f"{target.arch}-manylinux_2_{glibc}"]
     argv += ["--generate-hashes", "--emit-index-annotation", "--only-binary", ":all:"]
     argv += ["--index-strategy", "unsafe-best-match"]
-    done = proc.run(argv, timeout=_TIMEOUT, env=env, stdin="\n".join(wanted.requirements).encode())
+    data = "\n".join(wanted.requirements).encode()
+    with private_folder() as folder:
+        argv += _kept(wanted, folder)
+        done = proc.run(argv, timeout=_TIMEOUT, env=env, stdin=data)
     return _pins(_checked(done, "uv"))
+
+
+def _kept(wanted: Wanted, folder: Path) -> list[str]:
+    """Versions that stay, as both resolvers take them."""
+    if not wanted.kept:
+        return []
+    path = folder / "constraints.txt"
+    path.write_text("".join(f"{pin}\n" for pin in wanted.kept), encoding="utf-8")
+    return ["--constraint", str(path)]
 
 
 def _pins(text: str) -> list[Pin]:
@@ -140,6 +156,7 @@ def with_pip(wanted: Wanted, target: Target, net: Net) -> list[Pin]:
         argv += ["--python-version", target.python, "--implementation", "cp", "--abi", tag]
         argv += ["--abi", "abi3", "--abi", "none"]
         argv += [word for platform in target.platforms for word in ("--platform", platform)]
+        argv += _kept(wanted, folder)
         _checked(proc.run([*argv, *wanted.requirements], timeout=_TIMEOUT, env=env), "pip")
         entries = json.loads(report.read_bytes())["install"]
     return [_reported(entry) for entry in entries]

@@ -1,5 +1,7 @@
 """The wheels: for each project the one file that fits this platform and Python, by its hash."""
 
+from collections.abc import Iterable
+
 from packaging.requirements import Requirement
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -21,8 +23,13 @@ _OLDEST_GLIBC = "2.28"  # taken where a plan does not say: the oldest that curre
 _RELEASE = frozenset({"nvidia-cuda-nvcc", "nvidia-cuda-crt", "nvidia-nvvm", "nvidia-cuda-runtime"})
 
 
-def lock_wheels(plan: Plan, net: Net) -> tuple[Wheel, ...]:
+def lock_wheels(plan: Plan, net: Net, kept: Iterable[Wheel] = ()) -> tuple[Wheel, ...]:
     """The closure of ``plan.packages``, sorted by name.
+
+    Args:
+        plan: its packages, Python and C library.
+        net: index, CA.
+        kept: wheels of an earlier lock whose versions stay.
 
     Raises:
         InputError: the plan names no Python, or asks for parts of several toolkit releases.
@@ -38,7 +45,8 @@ def lock_wheels(plan: Plan, net: Net) -> tuple[Wheel, ...]:
     extra = None
     if plan.torch and plan.torch.index_url:
         extra = (plan.torch.index, quote.url(plan.torch.index_url))
-    wanted = Wanted(tuple(quote.requirement(p) for p in plan.packages), extra)
+    pinned = tuple(quote.requirement(f"{w.name}=={quote.version(w.version)}") for w in kept)
+    wanted = Wanted(tuple(quote.requirement(p) for p in plan.packages), extra, pinned)
     ranks = _ranks(target)
     try:
         pins = resolve(wanted, target, net)

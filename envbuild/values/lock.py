@@ -4,6 +4,7 @@ from typing import Literal
 
 from envbuild.values.codec import Pairs, Value
 from envbuild.values.plan import MatrixId
+from envbuild.values.request import Request
 
 
 class LockedBase(Value):
@@ -57,6 +58,20 @@ class Part(Value):
     size: int | None = None
 
 
+class Recipe(Value):
+    """The same toolkit from the vendor's own archives, for the day when the base's tag is deleted.
+
+    Attributes:
+        source: ``redist`` or ``apt``.
+        cuda: release that it gives.
+        request: what to ask for to get that plan.
+    """
+
+    source: Literal["redist", "apt"]
+    cuda: str
+    request: Request
+
+
 class Lock(Value):
     """What ``render`` and ``build`` take instead of asking the world again.
 
@@ -69,6 +84,7 @@ class Lock(Value):
         parts: the toolkit's archive files, in the order in which they are unpacked.
         index_urls: public address of each framework index that wheels came from, by its name; the
             default index is a setting of the network, and in no lock.
+        recipe: how the toolkit is had without the vendor's tag, where the base is one.
         templates: template name to sha256.
         probes: probe name to sha256.
     """
@@ -87,5 +103,6 @@ class Lock(Value):
     key: Key | None = None
     parts: tuple[Part, ...] = ()
     index_urls: Pairs = Pairs()
+    recipe: Recipe | None = None
     templates: Pairs = Pairs()
     probes: Pairs = Pairs()
