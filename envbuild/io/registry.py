@@ -4,7 +4,7 @@ import base64
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 import msgspec
 import requests
@@ -86,15 +86,25 @@ class Repository:
         """
         try:
             url = urljoin(response.url, address)
-            parts = urlsplit(url)
-            known = _HOST.fullmatch(parts.netloc) is not None and (parts.port or 1) > 0
         except ValueError:
-            known, url, parts = False, "", urlsplit("")
+            url = ""
+        parts = _parts(url)
         plain = _LOCAL.fullmatch(self.reference.registry) and _LOCAL.fullmatch(parts.netloc)
-        if known and (parts.scheme == "https" or (parts.scheme == "http" and plain)):
+        if parts.scheme == "https" or (parts.scheme == "http" and plain):
             return url
         what = f"{self.reference.registry} leads to an address that is not followed"
         raise MachineError(what, why="it is malformed or without TLS", fix="ask who runs it")
+
+
+def _parts(url: str) -> SplitResult:
+    """The parts of an address of a registry's; empty where it names no host that can be asked."""
+    try:
+        parts = urlsplit(url)
+        if _HOST.fullmatch(parts.netloc) and (parts.port or 1) > 0:
+            return parts
+    except ValueError:
+        pass
+    return urlsplit("")
 
 
 def _origin(url: str) -> tuple[str, str]:
@@ -124,8 +134,8 @@ def _login(challenge: str, reference: Reference, net: Net, actions: str) -> dict
     fields = dict(_CHALLENGE.findall(rest))
     realm = fields.get("realm", "")
     # A password never goes to a realm without TLS, unless the registry is this machine's own.
-    safe = realm.lower().startswith("https://") or _LOCAL.fullmatch(reference.registry) is not None
-    if scheme.lower() == "bearer" and realm and safe:
+    schemes = {"https", "http"} if _LOCAL.fullmatch(reference.registry) else {"https"}
+    if scheme.lower() == "bearer" and _parts(realm).scheme in schemes:
         scope = f"repository:{reference.repository}:{actions}"
         query = {"service": fields.get("service", ""), "scope": scope}
         response = http.get(realm, net, params=query, auth=account)
