@@ -1,10 +1,10 @@
 """Sign what is known of an image, and attach it where the image is."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envbuild.attest import dsse, statement
 from envbuild.certify.subject import repository
+from envbuild.engines.base import Engine
 from envbuild.errors import StaleError
 from envbuild.io.net import Net
 from envbuild.values.certificate import Certificate, Subject
@@ -40,14 +40,37 @@ def in_registry(image: Image, net: Net) -> "oci.Manifest":
     return found
 
 
-def built_from(image: Image, plan: Plan | None, lock: Lock | None) -> Iterator[Said]:
-    """Plan and lock, as far as the image's own labels say that it was built from them."""
+def known(engine: Engine, image: Image, plan: Plan | None, lock: Lock | None) -> tuple[Said, ...]:
+    """What is known of an image beside its certificate.
+
+    Plan and lock are named where its labels say that it was built from them; with both, how it was
+    made and what is in it.
+
+    Args:
+        engine: what has the image, and made it; it is asked for the packages inside.
+        image: as the engine has it.
+        plan: of its workspace, or named by the user.
+        lock: the same.
+
+    Raises:
+        MachineError: the engine cannot look inside.
+    """
+    from envbuild.attest import packages
+    from envbuild.attest.provenance import provenance
+    from envbuild.attest.sbom import sbom
+
+    said: list[Said] = []
     for kind, value, label in (
         (statement.PLAN, plan, "envbuild.plan"),
         (statement.LOCK, lock, "envbuild.lock"),
     ):
         if value is not None and image.labels.get(label) == digest(value):
-            yield kind, value
+            said.append((kind, value))
+    if plan is None or lock is None or len(said) < 2:
+        return tuple(said)
+    made = provenance(plan, lock, image, engine.name, engine.probe().version)
+    inside = sbom(plan, lock, image, packages.packages(engine, image.ref))
+    return (*said, (statement.PROVENANCE, made), (statement.SBOM, inside))
 
 
 def signed(

@@ -160,7 +160,7 @@ def command(
     else:
         found, subject, ours = _image(image, engine, space, net.net())
     show.note(f"engine    {found.why}")
-    place = publish.in_registry(subject, net.net()) if attach else None
+    place = _place(found, subject, net.net(), attach=attach) if signer else None
     machine = this_machine()
     reports.refuse_other(old, machine)
     seen = run.observations(
@@ -176,7 +176,7 @@ def command(
     with contextlib.nullcontext() if out else space.held():
         files.write(target, dump(certificate))
     if signer and proof and not seen.interrupted:
-        more = tuple(publish.built_from(subject, built, fixed))
+        more = publish.known(found.engine, subject, built, fixed)
         envelopes = publish.signed(certificate, more, signer)
         _publish(envelopes, proof, subject.ref, place, net.net())
     if record:
@@ -203,6 +203,16 @@ def _signer(path: Path | None, *, attach: bool, no_image: bool) -> "Ed25519Priva
         )
         raise InputError(what, fix="envbuild certify IMAGE --sign key.pem [--attach]")
     return dsse.signing_key(files.read(path), str(path))
+
+
+def _place(found: "Found", image: "Image", net: "Net", *, attach: bool) -> "Manifest | None":
+    """Where what is signed is attached; refused before anything runs where it cannot be."""
+    from envbuild.attest import publish
+
+    if found.engine.name == "local":
+        what = "a folder of this machine is no image: nobody else could have what is signed"
+        raise InputError(what, fix="sign the certificate of an image: --engine docker, or podman")
+    return publish.in_registry(image, net) if attach else None
 
 
 def _publish(

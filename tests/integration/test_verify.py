@@ -88,8 +88,8 @@ def test_from_one_machine_to_another(engine: Engine, make: Make, registry: str, 
     engine.push(other.ref, f"{name}:1", Net())
     moved = envbuild(keys, "verify", f"{name}:1", "--key", "mine.pub", *POLICY)
     assert moved.returncode == 7
-    file = ("verify", f"{name}:1", "mine.intoto.jsonl", "--key", "mine.pub", *POLICY)
-    assert "it is about" in envbuild(keys, *file).stdout
+    moved_file = ("verify", f"{name}:1", "mine.intoto.jsonl", "--key", "mine.pub", *POLICY)
+    assert "it is about" in envbuild(keys, *moved_file).stdout
     assert oci.resolve(f"{name}:1", "linux/amd64", Net()).digest != pushed.manifest
 
 
