@@ -12,7 +12,7 @@ from envbuild.errors import InputError
 from envbuild.io import files
 from envbuild.io.net import Net
 from envbuild.io.workspace import Workspace, save_folder
-from envbuild.values.codec import digest, dump_line, load
+from envbuild.values.codec import digest, dump_line, load, replace
 from envbuild.values.image import BuildContext, Image
 from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
@@ -119,6 +119,19 @@ def locked(
     files.write(space.path(LOCK), dump_lock(found))
     space.stamp("lock", inputs, LOCK)
     return found
+
+
+def from_bundle(net: Net, lock: Lock, folder: Path) -> Net:
+    """The network of a build from a bundle: none. Every file of the bundle is checked first.
+
+    Raises:
+        InputError: it is no bundle, or not whole.
+        StaleError: it is of another lock, or holds other bytes.
+    """
+    from envbuild.engines import bundled
+
+    bundled.check(folder, lock)
+    return replace(net, bundle=str(folder), offline=True)
 
 
 def rendered(plan: Plan, lock: Lock | None, space: Workspace | None) -> BuildContext:

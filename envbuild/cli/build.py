@@ -55,6 +55,10 @@ def command(
         Path | None,
         typer.Option("-o", "--output", help="Keep the image as an OCI archive, bit for bit."),
     ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--bundle", help="Build from this folder (lock --bundle), without a network."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the exact commands; do nothing.")
     ] = False,
@@ -62,14 +66,19 @@ def command(
     """Lock, render and build the image with the engine that is here."""
     from envbuild import build
     from envbuild import reproduce as bits
-    from envbuild.engines import staging
+    from envbuild.engines import bundled, staging
     from envbuild.engines.find import find
     from envbuild.io.workspace import Workspace
 
     if lock and no_lock:
         what = "--lock names a lock, and --no-lock wants none"
         raise InputError(what, fix="give one of them")
+    if bundle and lock is None:
+        lock = bundle / bundled.LOCK
     twice = reproduce or against is not None
+    if bundle and no_lock:
+        what = "--bundle holds what a lock names, and --no-lock wants none"
+        raise InputError(what, fix="leave --no-lock out")
     wanted, space = net.net(), Workspace()
     maker, _, why = find(engine, need_build=True, progress=show.note)
     show.note(f"engine    {why}")
@@ -92,6 +101,8 @@ def command(
                     show.note(build.NOT_LOCKED)
             elif not no_lock:
                 fixed = build.locked(space, plan, wanted, maker, lock, say=show.note)
+            if bundle and fixed:
+                wanted = build.from_bundle(wanted, fixed, bundle)
             context = build.rendered(plan, fixed, None if dry_run else space)
         if twice or out:
             return _bit_for_bit(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from envbuild.engines.base import Engine
     from envbuild.lock.upgrade import Change
     from envbuild.values.lock import Lock
+    from envbuild.values.plan import Plan
 
 
 @expand
@@ -39,6 +40,10 @@ def command(
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="Make it anew, all or NAME; show what changes.")
     ] = False,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--bundle", help="Keep every byte that the lock names in this folder."),
+    ] = None,
     engine: Annotated[
         str | None, typer.Option("--engine", help="Resolve packages with docker or podman.")
     ] = None,
@@ -52,7 +57,7 @@ def command(
     from envbuild.values.lock import Lock
 
     show.one_output(out, as_json=output.json and not check)
-    source, name = _names(source, name, check=check, upgrade=upgrade)
+    source, name = _names(source, name, check=check, upgrade=upgrade, bundle=bundle is not None)
     wanted = net.net()
     plan = plan_from(source, request)
     if upgrade:
@@ -70,9 +75,16 @@ def command(
         made = load(Lock, files.read(out), out)
         make.check(made, plan, out)
         show.note(f"{out} is of this plan")
+    elif bundle and (fits := _kept(out, plan)):
+        made = fits
+        show.note(f"{out} is of this plan: its bytes are kept")
     else:
         made = make.lock(plan, wanted, _engine(engine) if plan.apt or engine else None)
         show.write(out, dump_lock(made))
+    if bundle:
+        from envbuild.lock.bundle import bundle as keep
+
+        keep(plan, made, wanted, _engine(engine) if plan.apt else None, bundle, say=show.note)
     if output.json:
         show.json(made)
         return 0
@@ -84,15 +96,15 @@ def command(
 
 
 def _names(
-    source: str | None, name: str | None, *, check: bool, upgrade: bool
+    source: str | None, name: str | None, *, check: bool, upgrade: bool, bundle: bool
 ) -> tuple[str | None, str | None]:
     """The two arguments; one alone that is no file is the name of an entry.
 
     Raises:
         InputError: a name without ``--upgrade``, or ``--check`` beside it.
     """
-    if check and upgrade:
-        what = "--check writes nothing, and --upgrade writes"
+    if check and (upgrade or bundle):
+        what = "--check writes nothing, and --upgrade and --bundle write"
         raise InputError(what, fix="give one of them")
     if upgrade and name is None and source is not None and not Path(source).exists():
         return None, source
@@ -100,6 +112,19 @@ def _names(
         what = f"{name!r} stands beside the plan, and only --upgrade takes a name"
         raise InputError(what, fix="leave it out, or add --upgrade")
     return source, name
+
+
+def _kept(out: str, plan: "Plan") -> "Lock | None":
+    """The lock that is there, where it is of this plan: a bundle is completed, not moved on."""
+    from envbuild.io import files
+    from envbuild.lock.make import stale
+    from envbuild.values.codec import load
+    from envbuild.values.lock import Lock
+
+    if not Path(out).is_file():
+        return None
+    found = load(Lock, files.read(out), out)
+    return None if stale(found, plan) else found
 
 
 def _changes(changed: "tuple[Change, ...]", *, as_json: bool) -> None:

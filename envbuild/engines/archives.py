@@ -101,12 +101,18 @@ def fetch(
         path = store / quote.path(part.path).rpartition("/")[2]
         if not (path.is_file() and sha256(path) == part.sha256):
             say(f"fetch     {i}/{len(parts)} {path.name}")
-            _download(f"{url}/{part.path}", path, part.sha256, net)
+            download(f"{url}/{part.path}", path, part.sha256, net)
         paths.append(path)
     return paths
 
 
-def _download(url: str, path: Path, wanted: str, net: Net) -> None:
+def download(url: str, path: Path, wanted: str, net: Net) -> None:
+    """One file, whole and with its hash, or none.
+
+    Raises:
+        StaleError: the source serves other bytes.
+        MachineError: it cannot be had.
+    """
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=path.parent) as folder:
         new, got = Path(folder) / path.name, ""
         for turn in range(_TRIES):

@@ -173,6 +173,15 @@ class DockerEngine:
         if done.rc:
             raise failure(self.name, done.out, offline=net.offline)
 
+    def take(self, file: Path) -> None:
+        """Take the images of an archive into the store, under the names that it gives them."""
+        # The SDK's call has no types.
+        load: Callable[..., Iterator[dict[str, str]]] = self._client.api.load_image
+        with self._asked(), file.open("rb") as data:
+            for event in load(data, quiet=True):
+                if text := event.get("error"):
+                    raise refused(self.name, text)
+
     def load(self, file: Path, name: str, tag: str) -> Image:
         """Take the image of an archive into the store.
 
@@ -181,13 +190,8 @@ class DockerEngine:
             name: digest of its manifest, by which the store finds it.
             tag: the name that it gets.
         """
-        # The SDK's call has no types.
-        load: Callable[..., Iterator[dict[str, str]]] = self._client.api.load_image
-        with self._asked(), file.open("rb") as data:
-            for event in load(data, quiet=True):
-                if text := event.get("error"):
-                    raise refused(self.name, text)
-            self._client.images.get(name).tag(tag)
+        self.take(file)
+        self.tag(name, tag)
         if (image := self.inspect(tag)) is None:
             what = f"docker loaded {file} and does not show it as {tag}"
             raise MachineError(what, fix="another build took the name? run it again")

@@ -4,11 +4,13 @@ import json
 import platform
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
-from envbuild.engines import names
+from envbuild.engines import bundled, names
 from envbuild.errors import MachineError
 from envbuild.io.net import Net
+from envbuild.io.workspace import private_folder
 from envbuild.values.finding import Step
 from envbuild.values.image import BuildContext, Image
 
@@ -38,6 +40,9 @@ class Store(Protocol):
 
     def tag(self, source: str, name: str) -> None:
         """Give an image another name."""
+
+    def take(self, file: Path) -> None:
+        """Take the images of an archive into the store, under the names that it gives them."""
 
 
 def pull(store: Store, ref: str, net: Net, platform: str) -> Image:
@@ -77,12 +82,22 @@ def local_bases(store: Store, context: BuildContext, net: Net) -> dict[str, str]
     """Bring what a mirror serves; each base that the engine knows by a local name, with it."""
     found: dict[str, str] = {}
     for ref in context.bases:
-        if net.offline or names.mirrored(ref, net):
+        if net.bundle:
+            _from_bundle(store, ref, Path(net.bundle))
+        elif net.offline or names.mirrored(ref, net):
             pull(store, ref, net, context.platform or native_platform())
         digest = names.digest_of(ref)
         if digest and store.inspect(names.local_base(digest)):
             found[ref] = names.local_base(digest)
     return found
+
+
+def _from_bundle(store: Store, ref: str, folder: Path) -> None:
+    """Bring a base from a bundle, unless the engine has it already."""
+    if store.inspect(names.local_base(names.digest_of(ref) or "")) is None:
+        with private_folder() as work:
+            bundled.image(folder, ref, work / "base.tar")
+            store.take(work / "base.tar")
 
 
 def native_platform() -> str:

@@ -187,6 +187,10 @@ class PodmanEngine:
         """Give an image another name."""
         self._do("tag", source, name)
 
+    def take(self, file: Path) -> None:
+        """Take the images of an archive into the store, under the names that it gives them."""
+        self._do("load", "--input", str(file))
+
     def _attrs(self, ref: str) -> dict[str, Any] | None:
         """What podman knows of an image, under this name or under its local one."""
         for name in names.local_names(ref):

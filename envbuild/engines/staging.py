@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from envbuild.engines import names
+from envbuild.engines import bundled, names
 from envbuild.errors import InputError
 from envbuild.io import files
 from envbuild.io.net import Net
@@ -79,6 +79,8 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
     Raises:
         InputError: a mirror of the archive is given, and no lock says which suites it must serve.
     """
+    if net.bundle:
+        return bundled.secrets(context)
     found: dict[str, bytes] = {}
     if "ca" in context.secrets and net.ca_cert:
         found["ca"] = files.read(net.ca_cert)
@@ -102,7 +104,7 @@ def layout(
     """Where `write` puts the parts under ``root``; nothing is written."""
     folder = root / "context"
     # Beside the context, never in it: no layer and no history may name the mirror.
-    moved = bool(mirrored_bases(context, net) if bases is None else bases)
+    moved = bool(net.bundle or (mirrored_bases(context, net) if bases is None else bases))
     return Staged(
         folder,
         (root if moved else folder) / "Dockerfile",
@@ -132,10 +134,14 @@ def write(
         files.write(path, file.data, executable=file.executable)
     for path in sorted(staged.context.rglob("*"), reverse=True):
         os.utime(path, (EPOCH, EPOCH))
+    if net.bundle:
+        bundled.lay(Path(net.bundle), staged.context)
     if not staged.dockerfile.is_file():
         text = file_of(context, "Dockerfile") or b""
         for ref, name in bases.items():
             text = names.rebase(text, ref, name)
+        if net.bundle:
+            text = bundled.mounted(text)
         files.write(staged.dockerfile, text)
     texts = secrets_of(context, net)
     for name, path in staged.secrets:

@@ -47,6 +47,8 @@ def fetch(
     net: Net,
     say: Callable[[str], None],
     indexes: Pairs,
+    *,
+    python: str | None = None,
 ) -> list[Path]:
     """The files of the wheels in ``store``; those already there with the right hash are kept.
 
@@ -56,6 +58,7 @@ def fetch(
         net: index and CA.
         say: takes a line for each wheel that is fetched.
         indexes: address of each index that is not pip's default, by its name in the lock.
+        python: version of the Python that they are for, None = this one on this machine.
 
     Raises:
         StaleError: an index serves other bytes than the lock names.
@@ -68,7 +71,7 @@ def fetch(
         if not (path.is_file() and sha256(path) == wheel.sha256):
             url = indexes.get(wheel.index) or net.index_url
             say(f"fetch     {i}/{len(wheels)} {wheel.file}")
-            _download(wheel, path, replace(net, index_url=url))
+            _download(wheel, path, replace(net, index_url=url), _for(wheel, python))
         paths.append(path)
     return paths
 
@@ -82,14 +85,30 @@ def sha256(path: Path) -> str:
     return sha.hexdigest()
 
 
-def _download(wheel: Wheel, path: Path, net: Net) -> None:
+def _for(wheel: Wheel, python: str | None) -> list[str]:
+    """Flags of pip for another Python or machine, as far as the file itself asks for one."""
+    if python is None:
+        return []
+    from packaging.utils import parse_wheel_filename
+
+    tags = parse_wheel_filename(wheel.file)[3]
+    found = ["--python-version", python, "--implementation", "cp"]
+    for flag, words in (
+        ("--platform", {tag.platform for tag in tags} - {"any"}),
+        ("--abi", {tag.abi for tag in tags}),
+    ):
+        found += [part for word in sorted(words) for part in (flag, word)]
+    return found
+
+
+def _download(wheel: Wheel, path: Path, net: Net, flags: list[str]) -> None:
     if net.offline:
         what = f"{wheel.file} is not here yet, and --offline forbids to fetch it"
         raise MachineError(what, fix="run it once without --offline")
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=path.parent) as folder:
         said = ""
         for _ in range(_TRIES):
-            said = _pip_download(wheel, Path(folder), net)
+            said = _pip_download(wheel, Path(folder), net, flags)
             files = [p for p in Path(folder).glob("*.whl") if sha256(p) == wheel.sha256]
             if files:
                 files[0].replace(path)
@@ -99,13 +118,12 @@ def _download(wheel: Wheel, path: Path, net: Net) -> None:
     raise _refusal(wheel, said)
 
 
-def _pip_download(wheel: Wheel, folder: Path, net: Net) -> str:
+def _pip_download(wheel: Wheel, folder: Path, net: Net, flags: list[str]) -> str:
     requirements = folder / "requirements.txt"
     line = f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n"
     requirements.write_text(line, encoding="utf-8")
-    done = proc.run(
-        download_argv(str(requirements), str(folder)), timeout=_TIMEOUT, env=pip.environment(net)
-    )
+    argv = [*download_argv(str(requirements), str(folder)), *flags]
+    done = proc.run(argv, timeout=_TIMEOUT, env=pip.environment(net))
     if "No space left" in done.err:
         what = f"the disk is full: {wheel.file} could not be stored"
         raise MachineError(what, fix="free some space; what was fetched is kept")

@@ -24,6 +24,7 @@ class Net(Value):
         ca_cert: PEM file that signs this network's TLS.
         network: network mode of build containers, empty = the engine's default.
         offline: nothing may be fetched.
+        bundle: folder that holds every byte of a lock (`envbuild lock --bundle`), None = none.
     """
 
     registry_mirror: str | None = None
@@ -33,6 +34,7 @@ class Net(Value):
     ca_cert: str | None = None
     network: str = ""
     offline: bool = False
+    bundle: str | None = None
 
 
 def checked(net: Net) -> Net:

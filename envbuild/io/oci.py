@@ -125,6 +125,21 @@ def resolve(ref: str, platform: str, net: Net) -> Manifest:
     return Manifest(wanted, digest, config.digest, layers, size, kind)
 
 
+def document(manifest: Manifest, net: Net) -> bytes:
+    """The manifest itself, byte for byte.
+
+    Raises:
+        MachineError: the registry does not answer, or no longer has it.
+        StaleError: it sends other bytes.
+    """
+    repository = Repository(manifest.reference, net)
+    headers = {"Accept": manifest.media_type}
+    url = repository.url(f"manifests/{manifest.digest}")
+    data: bytes = repository.ask("GET", url, headers=headers).content
+    _compare(manifest.digest, hashlib.sha256(data).hexdigest(), manifest.reference)
+    return data
+
+
 def blob(reference: Reference, digest: str, net: Net) -> Iterator[bytes]:
     """The bytes of a blob in pieces; the digest is checked when the last one was read.
 

@@ -6,12 +6,12 @@ This machine's own apt state and settings are never read.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from envbuild.engines.base import Engine
-from envbuild.errors import MachineError
+from envbuild.errors import MachineError, StaleError
 from envbuild.io import files
 from envbuild.io.net import Net, ca_bundle
 from envbuild.io.proc import Completed
@@ -21,9 +21,10 @@ from envbuild.lock.archive import index, served
 from envbuild.lock.archive import sources as sources
 from envbuild.render import archive, quote, templates
 from envbuild.render.view import DUMMY, add_components, dummy
-from envbuild.values.lock import AptPackage, Key
+from envbuild.values.lock import AptPackage, Key, Lock
 from envbuild.values.plan import Plan
 
+T = TypeVar("T")
 _INST = re.compile(r"^Inst (\S+) (?:\[[^]]*\] )?\((\S+) .*\[(\w+)\]\)", re.MULTILINE)
 _FILE = re.compile(r"^'(\S+)' ([^_\s]+)_\S* \d+ SHA256:([0-9a-f]{64})$", re.MULTILINE)
 
@@ -64,13 +65,88 @@ def closure(
         MachineError: no way to ask, or an archive does not have it.
         StaleError: the vendor's repository is not signed by the key that the plan pins.
     """
+    return _ask(plan, _asked(plan, kept), Base(base, platform), net, engine, then=_resolve)
+
+
+class Base(NamedTuple):
+    """The base image, pinned, and its platform (``linux/amd64``)."""
+
+    ref: str
+    platform: str
+
+
+class DebFile(NamedTuple):
+    """A package's file: where it is today, and what the archive's index says of it."""
+
+    package: AptPackage
+    url: str
+    stanza: str
+
+
+def files_of(plan: Plan, made: Lock, net: Net, engine: Engine | None) -> tuple[DebFile, ...]:
+    """Where each package of a lock is fetched.
+
+    Raises:
+        MachineError: no way to ask, or an archive no longer has a version.
+        StaleError: an archive has other bytes for a version, or another closure.
+    """
+    if made.base is None:
+        return ()
+    base = Base(f"{made.base.ref}@{made.base.digest}", made.platform)
+    found = _ask(plan, _asked(plan, made.apt), base, net, engine, then=_listed)
+    wanted = {one.name: one for one in made.apt}
+    for one in found:
+        locked = wanted.get(one.package.name)
+        if locked is None or locked.sha256 not in {"", one.package.sha256}:
+            what = f"the archive's {one.package.name} {one.package.version} is not the lock's"
+            raise StaleError(what, fix="make the lock again: envbuild lock --upgrade")
+    if missing := sorted({*wanted} - {one.package.name for one in found}):
+        what = f"the archive does not say where {missing[0]} is"
+        raise MachineError(what, fix="make the lock again: envbuild lock --upgrade")
+    return found
+
+
+def _listed(
+    question: ask.Ask, folder: Path, net: Net, vendor: repository.Repository | None
+) -> tuple[DebFile, ...]:
+    _suites(question, folder, net)
+    said = _checked(question("files")).out
+    stanzas = {}
+    for text in re.split(r"\n\s*\n", said):
+        fields = dict(re.findall(r"(?m)^(Package|Version|Architecture|SHA256): (\S+)", text))
+        if text.lstrip().startswith("Package: "):
+            stanzas[fields.get("SHA256", "")] = (fields, text.strip())
+    found = []
+    for url, _, sha256 in _FILE.findall(said):
+        if sha256 in stanzas and not (vendor and vendor.serves(url)):
+            fields, text = stanzas[sha256]
+            package = AptPackage(
+                name=fields["Package"],
+                version=fields["Version"],
+                arch=fields["Architecture"],
+                sha256=sha256,
+            )
+            found.append(DebFile(package, url, text))
+    return tuple(found)
+
+
+def _ask(
+    plan: Plan,
+    packages: list[str],
+    base: Base,
+    net: Net,
+    engine: Engine | None,
+    *,
+    then: Callable[[ask.Ask, Path, Net, repository.Repository | None], T],
+) -> T:
+    """Ask apt in the base, or in a root of its files."""
     vendor = repository.ask(plan, net)
     script = templates.fill(
         "apt-resolve.sh.j2",
         components=plan.layout.components,
         add_components=add_components(plan.layout.components),
         dummy=dummy(plan.layout.dummies),
-        packages=_asked(plan, kept),
+        packages=packages,
         vendor=vendor,
         key=archive.KEY,
     )
@@ -88,12 +164,12 @@ def closure(
         first = None
         if engine is not None:
             try:
-                return _resolve(ask.in_base(folder, base, net, engine), folder, net, vendor)
+                return then(ask.in_base(folder, base.ref, net, engine), folder, net, vendor)
             except MachineError as e:
                 first = e
         if ask.possible_here():
             try:
-                return _resolve(ask.in_root(folder, base, platform, net), folder, net, vendor)
+                return then(ask.in_root(folder, *base, net), folder, net, vendor)
             except MachineError as e:
                 raise first or e from e
     raise first or MachineError(
@@ -111,10 +187,7 @@ def _resolve(
     question: ask.Ask, folder: Path, net: Net, vendor: repository.Repository | None
 ) -> Closure:
     """First which suites the base knows, then what it would install from them."""
-    lines = index(_checked(question("list")).out)
-    if net.apt_mirror:
-        lines = served(lines, net.apt_mirror, net)
-        (folder / "sources.list").write_text(sources(lines, net.apt_mirror))
+    lines = _suites(question, folder, net)
     said = _checked(question("resolve")).out
     places = {name: (url, sha256) for url, name, sha256 in _FILE.findall(said)}
     found = {}
@@ -131,6 +204,15 @@ def _resolve(
             )
     packages = tuple(found[name] for name in sorted(found))
     return Closure(packages, lines, vendor.key if vendor else None)
+
+
+def _suites(question: ask.Ask, folder: Path, net: Net) -> tuple[str, ...]:
+    """What the base's sources name; a mirror is told to serve the same."""
+    lines = index(_checked(question("list")).out)
+    if net.apt_mirror:
+        lines = served(lines, net.apt_mirror, net)
+        (folder / "sources.list").write_text(sources(lines, net.apt_mirror))
+    return lines
 
 
 def _checked(done: Completed) -> Completed:

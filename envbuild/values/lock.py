@@ -72,6 +72,28 @@ class Recipe(Value):
     request: Request
 
 
+class Kept(Value):
+    """One file of a bundle: path in it, sha256 (hex), bytes."""
+
+    path: str
+    sha256: str
+    size: int
+
+
+class LockBundle(Value):
+    """Every byte that a build from one lock takes from outside, in a folder.
+
+    Attributes:
+        lock: digest of the lock.
+        files: all of it, but for this manifest.
+    """
+
+    schema: Literal["envbuild/lock-bundle/1"] = "envbuild/lock-bundle/1"
+    lock: str
+    platform: str
+    files: tuple[Kept, ...]
+
+
 class Lock(Value):
     """What ``render`` and ``build`` take instead of asking the world again.
 

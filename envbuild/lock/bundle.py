@@ -1,0 +1,163 @@
+"""Keep what a lock names: base, packages, wheels and archives in one folder, each by its hash."""
+
+import hashlib
+import json
+import posixpath
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from envbuild.engines import archives, bundled, wheels
+from envbuild.engines.base import Engine
+from envbuild.errors import InputError, MachineError
+from envbuild.io import files, oci
+from envbuild.io.net import Net
+from envbuild.lock.apt import DebFile, files_of
+from envbuild.lock.text import dump_lock
+from envbuild.render import archive, quote
+from envbuild.values.codec import digest, dump
+from envbuild.values.lock import Kept, Lock, LockBundle, LockedBase
+from envbuild.values.plan import Plan
+
+
+def bundle(
+    plan: Plan,
+    lock: Lock,
+    net: Net,
+    engine: Engine | None,
+    folder: Path,
+    *,
+    say: Callable[[str], None] = lambda _: None,
+) -> LockBundle:
+    """Fetch what is not there yet; a run that was cut short goes on, other bytes are replaced.
+
+    Args:
+        plan: what the lock is of.
+        lock: names every file by its hash.
+        net: mirrors, CA.
+        engine: asks apt in the base where the packages are.
+        folder: where all goes; its manifest is written last.
+        say: gets a line for each file that is fetched.
+
+    Raises:
+        InputError: its toolkit comes from a signed repository, which is not kept.
+        StaleError: a source serves other bytes than the lock names.
+        MachineError: a source does not answer, or there is no room.
+    """
+    if lock.key is not None:
+        what = "packages of the vendor's repository are not kept in a bundle"
+        why = "apt checks the repository's own signed index, which names every release"
+        raise InputError(what, why=why, fix="--toolkit-source redist gives the same toolkit")
+    found: list[Path] = []
+    try:
+        bases = [one for one in dict.fromkeys((lock.base, lock.runtime)) if one]
+        found += _bases(bases, net, folder / bundled.BASE, say)
+        if lock.apt:
+            found += _debs(files_of(plan, lock, net, engine), folder / bundled.DEBS, net, say)
+        if lock.wheels:
+            store = folder / bundled.WHEELS
+            found += wheels.fetch(lock.wheels, store, net, say, lock.index_urls, python=lock.python)
+        found += _parts(plan, lock, net, folder / bundled.TOOLKIT, say)
+    except OSError as e:
+        what = f"{folder} cannot be written: {e.strerror or e}"
+        raise MachineError(what, fix="free some space, run it again: what came is kept") from e
+    files.write(folder / bundled.LOCK, dump_lock(lock))
+    made = LockBundle(
+        lock=digest(lock),
+        platform=lock.platform,
+        files=tuple(
+            Kept(
+                path=path.relative_to(folder).as_posix(),
+                sha256=wheels.sha256(path),
+                size=path.stat().st_size,
+            )
+            for path in sorted({*found, folder / bundled.LOCK})
+        ),
+    )
+    files.write(folder / bundled.MANIFEST, dump(made))
+    return made
+
+
+def _bases(
+    bases: Iterable[LockedBase], net: Net, layout: Path, say: Callable[[str], None]
+) -> list[Path]:
+    """The images as an OCI layout, each under its own reference."""
+    found, listed = [], []
+    for base in bases:
+        manifest = oci.resolve(f"{base.ref}@{base.digest}", base.platform, net)
+        data = oci.document(manifest, net)
+        place = _blob(layout, manifest.digest)
+        files.write(place, data)
+        found.append(place)
+        for name in (manifest.config, *(layer for _, layer in manifest.layers)):
+            found.append(place := _blob(layout, name))
+            if not (place.is_file() and f"sha256:{wheels.sha256(place)}" == name):
+                say(f"fetch     {base.ref} {name[:19]}")
+                _fetch(manifest.reference, name, place, net)
+        annotations = {"org.opencontainers.image.ref.name": base.ref}
+        descriptor = {"mediaType": manifest.media_type, "digest": manifest.digest}
+        listed.append({**descriptor, "size": len(data), "annotations": annotations})
+    if listed:
+        files.write(layout / "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
+        index = {"schemaVersion": 2, "manifests": listed}
+        files.write(layout / "index.json", json.dumps(index).encode())
+        found += [layout / "oci-layout", layout / "index.json"]
+    return found
+
+
+def _blob(layout: Path, name: str) -> Path:
+    return layout / "blobs/sha256" / name.removeprefix("sha256:")
+
+
+def _fetch(reference: oci.Reference, name: str, place: Path, net: Net) -> None:
+    """A blob, whole or not at all: `oci.blob` checks it at its end."""
+    part = place.with_name(f".{place.name}.part")
+    try:
+        with part.open("wb") as f:
+            for piece in oci.blob(reference, name, net):
+                f.write(piece)
+        part.replace(place)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _debs(
+    listed: Iterable[DebFile], folder: Path, net: Net, say: Callable[[str], None]
+) -> list[Path]:
+    """The packages, and the index by which apt finds them here."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found, stanzas = [], []
+    for package, url, stanza in listed:
+        version = quote.version(package.version).replace(":", ".")
+        name = f"{quote.package(package.name)}_{version}_{quote.package(package.arch)}.deb"
+        path = folder / name
+        if not (path.is_file() and wheels.sha256(path) == package.sha256):
+            say(f"fetch     {name}")
+            archives.download(url, path, package.sha256, net)
+        found.append(path)
+        kept = [line for line in stanza.splitlines() if not line.startswith("Filename: ")]
+        stanzas.append("\n".join([*kept, f"Filename: ./{name}"]) + "\n")
+    index = "\n".join(stanzas).encode()
+    files.write(folder / "Packages", index)
+    # apt takes no list without one; it is trusted as this folder is, by the bundle's hashes.
+    release = f"SHA256:\n {hashlib.sha256(index).hexdigest()} {len(index)} Packages\n"
+    files.write(folder / "Release", release.encode())
+    return [*found, folder / "Packages", folder / "Release"]
+
+
+def _parts(
+    plan: Plan, lock: Lock, net: Net, folder: Path, say: Callable[[str], None]
+) -> list[Path]:
+    """The toolkit's archives, under the paths that they have at their source."""
+    where = plan.layout.archive
+    if where is None:
+        return []
+    address = archive.address(where)
+    url = archive.mirrored(address, net.toolkit_mirror)
+    found: list[Path] = []
+    for part in lock.parts:
+        inside = posixpath.dirname(f"{urlsplit(address).path.strip('/')}/{quote.path(part.path)}")
+        store = folder / inside
+        store.mkdir(parents=True, exist_ok=True)
+        found += archives.fetch((part,), url, store, net, say)
+    return found
