@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError
 from envbuild.host.access import access_of, containers, has_gpu, release
+from envbuild.host.fabric import Fabric, fabric_of
 from envbuild.matrix.model import Matrices
 from envbuild.planner import drivers, system, words
 from envbuild.planner.cards import asked_cards, cpu_of, undriven_cards, unknown
@@ -113,6 +114,7 @@ class _Resolver:
             docker=_docker(host),
             container_toolkit=release(host.container_toolkit if host else None),
             containers=containers(host) if host is not None else None,
+            fabric=_fabric(request, host, table),
             kernels=table.kernels,
             undriven=undriven_cards(request, host, table),
             system=host.os.id if host is not None else None,
@@ -261,6 +263,14 @@ def _engines(host: Host | None) -> tuple[tuple[str, str], ...]:
     return tuple(
         (e.name, access_of(host, e.name)) for e in host.engines if e.answers and (gpu or e.access)
     )
+
+
+def _fabric(request: Request, host: Host | None, table: Table) -> Fabric | None:
+    """What joins the GPUs of the machine that is planned for; None = nothing has to, or it did."""
+    if host is None or request.cc or request.gpus:
+        return None
+    found = fabric_of(host, table.matrices.situations)
+    return None if found is None or found.joined else found
 
 
 def _docker(host: Host | None) -> str | None:

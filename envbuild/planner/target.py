@@ -3,6 +3,7 @@
 from typing import Literal
 
 from envbuild.host.access import Containers
+from envbuild.host.fabric import Fabric
 from envbuild.planner.ranges import Range
 from envbuild.values.codec import Value, replace
 from envbuild.values.plan import Provenance
@@ -71,6 +72,7 @@ class Target(Value):
         engine_access: (engine, access mode) of each engine that answers.
         docker, container_toolkit: their versions, where they are known.
         containers: what the machine runs containers with, None = nobody looked.
+        fabric: what joins its GPUs, where NVSwitches do and they were not seen to be joined.
         kernels: features that only kernels of one's own can use: no plain target has them.
         undriven: cards of the machine that only its bus shows, beside others that are driven.
         arch: None = any, in the search for conflicts alone.
@@ -108,6 +110,7 @@ class Target(Value):
     docker: str | None = None
     container_toolkit: str | None = None
     containers: Containers | None = None
+    fabric: Fabric | None = None
     kernels: tuple[str, ...] = ()
     undriven: tuple[Card, ...] = ()
     system: str | None = None

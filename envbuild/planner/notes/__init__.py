@@ -40,6 +40,7 @@ NOTES = (
     names.likely_die,
     machine.partitioned,
     machine.virtual,
+    machine.fabric,
     driver.last_branch,
     driver.branch_ended,
     driver.first_driver,
