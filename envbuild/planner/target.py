@@ -75,6 +75,7 @@ class Target(Value):
         fabric: what joins its GPUs, where NVSwitches do and they were not seen to be joined.
         kernels: features that only kernels of one's own can use: no plain target has them.
         undriven: cards of the machine that only its bus shows, beside others that are driven.
+        as_of: the date that counts, empty = none does, in the search for conflicts alone.
         arch: None = any, in the search for conflicts alone.
         system: id of the system of the machine that was looked at, which may not be `host_os`.
         declared: nothing on this machine was looked at.
@@ -183,6 +184,8 @@ def parts(target: Target) -> tuple[Part, ...]:
             found.append(_wish(field, value, f"--{field.replace('_', '-')} {value}"))
     if target.where == "host":
         found.append(_wish("where", "host", "--where host"))
+    if target.as_of and target.request.as_of is not None:
+        found.append(_wish("as_of", target.as_of, f"--as-of {target.as_of}"))
     found += [_fact("cards", cc, _card_says(target, cc)) for cc in target.cc]
     if target.driver is not None:
         flavour = f" with its {target.module} kernel modules" if target.module is not None else ""
@@ -221,7 +224,7 @@ def _change(target: Target, part: Part) -> dict[str, object]:
         return {"driver": None, "driver_cuda": None, "module": None, "cards": cards}
     if part.field == "l4t":
         return {"l4t": None, "platform": "linux", "driver_cuda": None}
-    return {part.field: {"where": "image", "platform": "linux"}.get(part.field)}
+    return {part.field: {"where": "image", "platform": "linux", "as_of": ""}.get(part.field)}
 
 
 def _wish(field: str, value: str, says: str) -> Part:

@@ -95,6 +95,10 @@ def _way(table: Table, target: Target, dropped: Parts, said: tuple[str, ...] = (
 
 def _elsewhere(table: Table, other: Target, dropped: Parts) -> Target:
     """With other facts it is another machine, of which nothing is known but what is said."""
+    if any(p.field == "as_of" for p in dropped):
+        other = replace(
+            other, as_of=table.matrices.date, request=replace(other.request, as_of=None)
+        )
     changed = {p.field for p in dropped if p.kind == "fact"}
     if not changed:
         return other

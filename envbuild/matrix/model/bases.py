@@ -44,6 +44,7 @@ class Os(Row):
         gcc: major of the default compiler; ``gccs`` all majors its archive has.
         python: its own python3, ``3.12``.
         lts: a long-term release; ``ends`` YYYY-MM of standard support.
+        released: YYYY-MM, where known.
         family: apt or rpm.
     """
 
@@ -57,6 +58,7 @@ class Os(Row):
     glibc: str | None = None
     python: str | None = None
     lts: bool = False
+    released: str | None = None
     ends: str | None = None
 
 

@@ -221,7 +221,8 @@ def torch_default(chosen: Chosen) -> Iterator[Finding]:
 def torch_newest(chosen: Chosen) -> Iterator[Finding]:
     """Not asked for: the newest torch with code for these cards, on the driver in hand."""
     target, table = chosen.target, chosen.table
-    if target.torch is not None or not chosen.cc or target.every_cc:
+    early = target.as_of < table.matrices.date  # what was newest on an earlier day is not told
+    if target.torch is not None or not chosen.cc or target.every_cc or early:
         return
     build = newest(table, target.arch, chosen.cc)
     if build is not None:

@@ -27,12 +27,12 @@ def no_cc(chosen: Chosen) -> Iterator[Finding]:
 
 
 def earlier_date(chosen: Chosen) -> Iterator[Finding]:
-    """The rows hold when things end, not when each began."""
+    """The rows hold when toolkits, systems and torch began, and of nothing else."""
     as_of, made = chosen.target.as_of, chosen.table.matrices.date
-    if as_of[:7] < made[:7]:
+    if as_of < made:
         says = (
-            f"--as-of {as_of} judges what was maintained then: "
-            "releases after that date are not left out"
+            f"--as-of {as_of} leaves out toolkits, systems and torch releases that came later; "
+            "their patch releases, drivers and packages are those of these matrices"
         )
         yield note("as-of-past", "watch", says, chosen.choice.place.cite)
 

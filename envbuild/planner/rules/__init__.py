@@ -37,6 +37,8 @@ HARD = (
     packages.package_python,
     packages.package_beside,
     driver.package_jit,
+    wishes.toolkit_released,
+    wishes.base_released,
     wishes.cuda_range,
     platforms.base_os,
     torch.python_there,
@@ -46,6 +48,7 @@ HARD = (
 BUILDS = (
     torch.torch_arch,
     torch.torch_version,
+    torch.torch_released,
     torch.torch_code,
     torch.torch_jit,
     torch.torch_pair,

@@ -34,6 +34,21 @@ def torch_version(table: Table, build: TorchBuild, target: Target) -> Finding | 
     return error("torch-version", says, cite(build, key(build)))
 
 
+@rule("build", "as_of")
+def torch_released(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """What came after the date that counts is not there yet."""
+    day = _first_day(table, build.torch) if target.as_of < table.matrices.date else ""
+    if not target.as_of or day <= target.as_of:
+        return None
+    says = f"torch {build.torch} came after {target.as_of}"
+    return error("torch-later", says, cite(build, key(build)))
+
+
+def _first_day(table: Table, version: str) -> str:
+    """The day of a release: that of the wheel whose upload was seen, empty where none was."""
+    return next((b.released for b in table.matrices.torch if b.torch == version and b.released), "")
+
+
 @rule("build", "arch")
 def torch_arch(table: Table, build: TorchBuild, target: Target) -> Finding | None:
     """Builds for the CPU architecture."""

@@ -41,6 +41,31 @@ def source_proven(table: Table, place: Place, target: Target) -> Finding | None:
 
 
 @rule("toolkit", "as_of")
+def toolkit_released(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
+    """What came after the date that counts is not there yet."""
+    del table
+    if not _later(toolkit.released, target.as_of):
+        return None
+    says = about(toolkit.cuda, f"it came after {target.as_of}")
+    return error("toolkit-later", says, cite(toolkit, toolkit.cuda))
+
+
+@rule(("os",), "as_of")
+def base_released(table: Table, place: Place, target: Target) -> Finding | None:
+    """The same of a base system."""
+    row = table.os_of(place)
+    if row is None or not _later(row.released, target.as_of):
+        return None
+    says = about(place.cuda, f"{row.id} came after {target.as_of}")
+    return error("os-later", says, cite(row, row.id))
+
+
+def _later(released: str | None, as_of: str) -> bool:
+    """A month counts as a whole; an empty date leaves nothing out."""
+    return bool(released and as_of) and (released or "") > as_of[: len(released or "")]
+
+
+@rule("toolkit", "as_of")
 def toolkit_maintained(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Preferred: a toolkit that still gets patches at the date that counts."""
     del table
