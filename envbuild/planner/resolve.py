@@ -116,6 +116,7 @@ class _Resolver:
             containers=containers(host) if host is not None else None,
             fabric=_fabric(request, host, table),
             kernels=table.kernels,
+            unseen=host is not None and not host.gpus and origin == "flag",
             undriven=undriven_cards(request, host, table),
             system=host.os.id if host is not None else None,
             declared=host is None,
@@ -150,8 +151,8 @@ class _Resolver:
         l4t = self.request.l4t
         if text is None and self.host is not None:
             text = system.platform(self.host)
-            if self.host.platform == "windows":
-                self._note("system", "windows", self.seen)
+            for fact, value in system.on_windows(self.host):
+                self._note(fact, value, self.seen)
             if l4t is None and self.host.jetson is not None:
                 l4t = self.host.jetson.l4t
         if text is None and (l4t is not None or (parts and len(parts) == len(cards))):

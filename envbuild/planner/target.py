@@ -77,6 +77,7 @@ class Target(Value):
         undriven: cards of the machine that only its bus shows, beside others that are driven.
         as_of: the date that counts, empty = none does, in the search for conflicts alone.
         arch: None = any, in the search for conflicts alone.
+        unseen: a machine was looked at that shows no GPU, and flags name one.
         system: id of the system of the machine that was looked at, which may not be `host_os`.
         declared: nothing on this machine was looked at.
         machine: flags that give the machine again (``--host FILE``), () = the one at hand; None =
@@ -114,6 +115,7 @@ class Target(Value):
     fabric: Fabric | None = None
     kernels: tuple[str, ...] = ()
     undriven: tuple[Card, ...] = ()
+    unseen: bool = False
     system: str | None = None
     declared: bool = True
     machine: tuple[str, ...] | None = None

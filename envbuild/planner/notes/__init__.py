@@ -26,6 +26,7 @@ NOTES = (
     toolkit.arch_specific,
     toolkit.jit_level,
     driver.missing,
+    driver.unseen,
     container.no_access,
     container.rootless,
     container.snap,
