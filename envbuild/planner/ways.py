@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.planner import other_driver
+from envbuild.planner import drivers, other_driver
 from envbuild.planner.choose import choose, feasible
 from envbuild.planner.conflict import Conflict, Parts, changeable, eased, smallest
 from envbuild.planner.fleet import only
@@ -30,7 +30,7 @@ def ways(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
     steps = tuple(dict.fromkeys(step for step in found if step is not None))
     if len(steps) == 1 and any(c and c[0].field == "driver" for c in clash.changes):
         return steps + other_driver.installing(table, target)
-    return steps or tuple(dict.fromkeys(_further(table, target)))
+    return steps or tuple(dict.fromkeys((*_further(table, target), *_left_behind(table, target))))
 
 
 def _further(table: Table, target: Target) -> Iterator[Step]:
@@ -65,6 +65,25 @@ def _apart(table: Table, target: Target) -> Iterator[Step]:
         said = (*lost, "several images instead of one") if several else lost
         if (step := _way(table, replace(rest, split=several), up, said)) is not None:
             yield step
+
+
+def _left_behind(table: Table, target: Target) -> Iterator[Step]:
+    """Cards that every toolkit of these matrices has left: what was the last for each."""
+    rows = [table.capability(cc) for cc in target.cc]
+    newest = table.toolkits[table.served[-1]].targets[0]
+    served = next(row.cc for row in table.capabilities.values() if row.target == newest)
+    for row in rows if all(row.last_toolkit for row in rows) else ():
+        branch = drivers.branch(table, row.last_branch) if row.last_branch is not None else None
+        driver = f" with driver {drivers.name(branch)}" if branch is not None else ""
+        driver += f", which ended {branch.ends}," if branch is not None and branch.ends else ""
+        yield Step(
+            why=f"{row.arch} (cc {row.cc}) was left by every toolkit that is planned here: what "
+            "still runs it is installed by hand, and nobody maintains it",
+            text=f"install CUDA {row.last_toolkit}, of NVIDIA's CUDA Toolkit Archive,{driver} on a "
+            f"Linux of that time; or take a card that the newest toolkit serves, cc {served} or "
+            "newer",
+            check=f"nvcc --help: sm_{row.target}; nvidia-smi: the card",
+        )
 
 
 def _free(table: Table, target: Target) -> Parts:
