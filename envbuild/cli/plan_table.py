@@ -62,7 +62,7 @@ def plan(plan: Plan, *, explain: bool, host: str | None = None) -> Iterator[str]
 
 def _after(plan: Plan, *, explain: bool) -> Iterator[str]:
     """Where to look after a refusal."""
-    stuck = all(not f.steps for f in plan.findings) and plan.cc
+    stuck = not any(step.argv for f in plan.findings for step in f.steps) and plan.cc
     known = [f"envbuild matrix show --cc {plan.cc[0]} tells what is known of it"] if stuck else []
     each = [] if explain else ["each toolkit by itself: --explain"]
     if known or each:
@@ -89,6 +89,8 @@ def _choices(plan: Plan) -> Iterator[str]:
     if ref is not None:
         from_source = "" if plan.toolkit_source == "image" else f", CUDA as {plan.toolkit_source}"
         yield row("image", f"{ref}{from_source}{other}")
+    elif here := next((f.says for f in plan.findings if f.id == "toolkit-here"), ""):
+        yield row("toolkit", f"{here.partition(':')[0]}{other}")
     else:
         yield row("toolkit", f"CUDA {plan.cuda} as {plan.toolkit_source}{other}")
     if plan.host_compiler is not None:
@@ -281,6 +283,8 @@ def _next(plan: Plan, host: str | None, *, explain: bool) -> str:
     words = argv(plan.request, "up")
     up = command(words if host is None else (*words, "--host", host))
     if plan.where == "host":
-        up = "the steps of host-install above"  # nothing is built: the machine itself changes
+        # Nothing is built: the machine itself changes.
+        there = any(f.id == "toolkit-here" for f in plan.findings)
+        up = f"the steps of {'toolkit-here' if there else 'host-install'} above"
     why = "" if explain else " · why not the others: --explain"
     return f"{up}{why} · for programs: --json"

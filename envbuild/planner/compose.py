@@ -20,6 +20,7 @@ from envbuild.planner.rules.packages import left_to_torch, own_range, row_for
 from envbuild.planner.rules.torch import companion, system_of
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import COMPANIONS, Card, Target, Wanted
+from envbuild.planner.tools import toolkit_of
 from envbuild.values.codec import Pairs
 from envbuild.values.plan import (
     Archive,
@@ -117,7 +118,7 @@ def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
     """Python requirements, pinned where a version is known."""
     place, build = choice.place, choice.build
     found: list[str] = []
-    if isinstance(place.row, WheelToolkit):
+    if isinstance(place.row, WheelToolkit) and toolkit_of(target, place) is None:
         found.append(_toolkit_wheels(place.row, build, compiles(target)))
     if build is not None:
         local = "" if build.index == "pypi" else f"+{build.index}"

@@ -68,6 +68,10 @@ def _planned(table: Table, target: Target, choice: Choice) -> Plan:
     cc = tuple(code.cc for code in made) if target.every_cc else target.cc
     short = tuple(_explained(table, target, choice, finding) for finding in choice.short)
     findings = (*short, *notes(Chosen(table, target, choice, made, cc)))
+    if target.tools is not None and target.tools.root:
+        from envbuild.planner.notes.tools import as_root
+
+        findings = as_root(findings)
     disable = any(f.id == "image-require" for f in choice.short)
     packages = compose.packages(table, target, choice)
     os = table.os_of(place)

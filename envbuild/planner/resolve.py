@@ -12,6 +12,7 @@ from envbuild.planner.cards import asked_cards, cpu_of, undriven_cards, unknown
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Card, Platform, Target
+from envbuild.planner.tools import tools_of
 from envbuild.values.codec import replace
 from envbuild.values.host import Host
 from envbuild.values.plan import Provenance
@@ -115,6 +116,7 @@ class _Resolver:
             container_toolkit=release(host.container_toolkit if host else None),
             containers=containers(host) if host is not None else None,
             fabric=_fabric(request, host, table),
+            tools=tools_of(host),
             kernels=table.kernels,
             unseen=host is not None and not host.gpus and origin == "flag",
             undriven=undriven_cards(request, host, table),

@@ -5,6 +5,7 @@ from typing import Literal
 from envbuild.host.access import Containers
 from envbuild.host.fabric import Fabric
 from envbuild.planner.ranges import Range
+from envbuild.planner.tools import Tools
 from envbuild.values.codec import Value, replace
 from envbuild.values.plan import Provenance
 from envbuild.values.request import Flavour, Request, Source, Where
@@ -73,6 +74,7 @@ class Target(Value):
         docker, container_toolkit: their versions, where they are known.
         containers: what the machine runs containers with, None = nobody looked.
         fabric: what joins its GPUs, where NVSwitches do and they were not seen to be joined.
+        tools: what it has to compile with, None = nobody looked.
         kernels: features that only kernels of one's own can use: no plain target has them.
         undriven: cards of the machine that only its bus shows, beside others that are driven.
         as_of: the date that counts, empty = none does, in the search for conflicts alone.
@@ -113,6 +115,7 @@ class Target(Value):
     container_toolkit: str | None = None
     containers: Containers | None = None
     fabric: Fabric | None = None
+    tools: Tools | None = None
     kernels: tuple[str, ...] = ()
     undriven: tuple[Card, ...] = ()
     unseen: bool = False

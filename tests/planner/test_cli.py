@@ -304,7 +304,9 @@ def test_no_line_is_longer_than_a_wide_screen(capfd: Cap) -> None:
 
 def test_a_card_without_any_way_out_says_where_to_look(capfd: Cap) -> None:
     assert run(["plan", "--cc", "3.0"]) == 3
-    assert "next  envbuild matrix show --cc 3.0 tells what is known of it" in capfd.readouterr().out
+    out = capfd.readouterr().out
+    assert "next  envbuild matrix show --cc 3.0 tells what is known of it" in out
+    assert "install CUDA 10.2" in out
 
 
 def test_a_driver_that_is_newer_than_recommended_is_left_alone(capfd: Cap) -> None:
