@@ -226,7 +226,7 @@ def certified(case: Case) -> Section | None:
                 check="CERTIFIED smoke",
             ),
         ),
-        test="test -s .envbuild/certificate.json",
+        test=proof.CERTIFIED,
         fails="the exit code says whose it is: 4 the machine, 5 the build, 6 the image",
         source=f"toolkits/{minor(case.plan.cuda or '0.0')} measured",
     )
