@@ -175,3 +175,15 @@ def test_the_switches_of_a_newer_board_need_their_subnet_manager() -> None:
     inside = _board(8, "10de:3182", inside_container="docker")
     (found,) = (f for f in ask(host=inside).findings if f.id == "fabric-manager")
     assert "ask who runs the machine" in found.steps[0].text
+
+
+@pytest.mark.parametrize(
+    ("l4t", "told"),
+    [("r32.4.4", True), ("32.7", False), ("r32.7.1", False), ("r32.7.6", False), ("r36.4", False)],
+)
+def test_an_image_that_is_newer_than_the_jetson_it_borrows_cuda_from(
+    l4t: str, *, told: bool
+) -> None:
+    """The image of L4T 32 is one tag, 32.7.1; later ones hold their own CUDA (`jetson.yaml`)."""
+    cc = "6.2" if "32" in l4t else "8.7"
+    assert ("l4t-image-newer" in ids(ask(cc, l4t=l4t), "warn")) is told
