@@ -231,11 +231,11 @@ class _Lesser:
 
 
 def _other_ways(table: Table, choice: Choice) -> Iterator[Alternative]:
-    """The best place of each other source that is left."""
+    """The best place of each other source that is left, with the same toolkit where it has it."""
     for source in SOURCES:
         left = table.of_source.get(source, 0) & choice.alive
         if left and source != choice.place.source:
-            place = table.places[lowest(left)]
+            place = table.places[lowest(left & table.of_cuda[choice.place.cuda] or left)]
             yield Alternative(
                 cuda=minor(place.release),
                 outcome="ok",

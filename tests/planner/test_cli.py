@@ -60,7 +60,8 @@ def test_reasons_that_differ_in_the_toolkit_alone_share_a_line(capfd: Cap) -> No
     host = str(HOSTS / "h200-docker.json")
     for more in ((), ("--explain",)):
         assert run(["plan", "--host", host, "--driver", "535.288.01", *more]) == 0
-        (line,) = (x for x in capfd.readouterr().out.splitlines() if "brings a libcuda" in x)
+        told = capfd.readouterr().out.splitlines()
+        (line,) = (x for x in told if "libcuda that the tag brings" in x)
         assert " 12.3-13.4 " in line
 
 
