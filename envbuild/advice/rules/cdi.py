@@ -17,6 +17,7 @@ from envbuild.values.finding import Step
 from envbuild.values.host import CdiSpec, EngineFacts, Tool
 
 _BROKEN = (
+    "cdi-file-missing",
     *("cuda-999", "cuda-3", "cuda-304", "cuda-803", "cuda-804", "nvml-mismatch", "cuda-100"),
     *("nvml-unknown-error", "nvml-not-found"),
 )
