@@ -10,6 +10,8 @@ from envbuild.values.plan import DriverNeed, Fleet, HostCompiler, Plan
 _COLOURS = {"ok": "green", "warn": "yellow", "refuse": "red"}
 _SEVERITIES = (("error", "red"), ("warn", "yellow"), ("watch", "bold"), ("info", "dim"))
 _WIDTH, _INDENT = 200, 12
+# Steps that a line to watch may have before they are left to --explain.
+_FEW = 2
 _TORCH = ("torch-newest", "torch-none")  # findings that the torch line shows
 
 
@@ -55,7 +57,7 @@ def plan(plan: Plan, *, explain: bool, host: str | None = None) -> Iterator[str]
     yield f"{outcome(plan.outcome)}  {clean(_title(plan))}"
     yield from _choices(plan)
     yield from _why(plan, explain=explain)
-    yield from findings(plan.findings)
+    yield from findings(plan.findings, explain=explain)
     yield _origin(plan)
     yield "next  " + clean(_next(plan, host, explain=explain))
 
@@ -242,14 +244,20 @@ def _grouped(rows: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]
     return found
 
 
-def findings(every: tuple[Finding, ...]) -> Iterator[str]:
-    """Errors and warnings, what to watch, then what explains."""
+def findings(every: tuple[Finding, ...], *, explain: bool = False) -> Iterator[str]:
+    """Errors and warnings, what to watch, then what explains.
+
+    What is only to be watched keeps its steps, where they are many, for who asks to be explained.
+    """
     shown = {"toolkit-chosen", *_TORCH}
     for severity, colour in _SEVERITIES:
         group = [f for f in every if f.severity == severity and f.id not in shown]
         for i, finding in enumerate(group):
             name = paint(f"{severity:<5}", colour) if i == 0 else " " * 5
             yield f"{name} {_finding(finding)}"
+            if severity == "watch" and len(finding.steps) > _FEW and not explain:
+                yield row("do", f"{len(finding.steps)} steps: --explain shows them")
+                continue
             for step in finding.steps:
                 yield from _step(step)
 

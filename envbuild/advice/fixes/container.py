@@ -112,7 +112,7 @@ def _steps(rows: Reference, here: Containers, missing: str) -> Iterator[Step]:
     if jetpack4 or "docker" in names or (here.platform == "jetson" and not names):
         yield from _docker(rows, here, found or here.engines)
     else:
-        yield from _podman(rows, here, found[0] if found else engines.podman_of(rows, here))
+        yield from _cdi(rows, here, found[0] if found else engines.installed(rows, here))
 
 
 def _install(row: ContainerPackages, least: str = "") -> Iterator[Step]:
@@ -248,15 +248,21 @@ def no_cgroups(way: str = "gpus") -> Step:
     )
 
 
-def _podman(rows: Reference, here: Containers, engine: EngineFacts) -> Iterator[Step]:
-    """A CDI specification that this podman reads; docker of today reads it, too."""
-    version, since = release(engine), feature(rows, "podman", "cdi").since
-    if below(version, since):
+def _cdi(rows: Reference, here: Containers, engine: EngineFacts) -> Iterator[Step]:
+    """A CDI specification that this podman reads, or the docker of today in its place."""
+    version, since = release(engine), feature(rows, engine.name, "cdi").since
+    if engine.name == "podman" and below(version, since):
+        other = engines.installed(rows, here)
+        newer = f"install podman {since} or newer"
+        text = newer if other.name == "podman" else f"{newer}; or docker: the next steps"
         yield Step(
             why=f"podman {version} takes no CDI device; {since} is the first that does",
-            text=f"install podman {since} or newer, or docker",
+            text=text,
             check="podman --version",
         )
+        if other.name == "docker":
+            yield from engines.engine(rows, here)
+            engine = other
     yield from cdi.described(rows, here, engine)
 
 

@@ -88,8 +88,10 @@ def engine(rows: Reference, here: Containers) -> Iterator[Step]:
     )
 
 
-def podman_of(rows: Reference, here: Containers) -> EngineFacts:
-    """The podman that this system has to install, in its release where that is known."""
+def installed(rows: Reference, here: Containers) -> EngineFacts:
+    """What `engine` leads to: this system's podman, or the newest docker where that is too old."""
+    if _podman(rows, here) is None:
+        return EngineFacts(name="docker")
     return EngineFacts(name="podman", version=feature(rows, "podman", f"of-{here.os}").since)
 
 
