@@ -1,6 +1,7 @@
 """The plan's content: what a place, a build and the targets mean for the image."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from envbuild.matrix.model import (
     DistroToolkit,
@@ -129,7 +130,17 @@ def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
         if wheels and build is None:
             # Their CUDA wheels are unpinned: a newer NVVM would emit PTX that the driver refuses.
             found.append(f"cuda-toolkit[{','.join(wheels[0].extras)}]=={wheels[0].release}")
-    return tuple(dict.fromkeys(found))
+    return _joined(found)
+
+
+def _joined(found: Iterable[str]) -> tuple[str, ...]:
+    """One requirement a package, with the bounds of all that ask for it."""
+    bounds: dict[str, dict[str, None]] = {}
+    for text in found:
+        name = re.split("[<>=!~]", text, maxsplit=1)[0]
+        bound = text.removeprefix(name)
+        bounds.setdefault(name, {}).update({bound: None} if bound else {})
+    return tuple(name + ",".join(every) for name, every in bounds.items())
 
 
 def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:

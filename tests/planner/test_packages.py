@@ -398,3 +398,43 @@ def test_a_torch_that_nobody_typed_is_not_called_a_flag(packages: str, called: s
     plan = ask("6.1", packages=packages)
     (clash,) = [f for f in plan.findings if f.id == "conflict"]
     assert called in clash.says
+
+
+@pytest.mark.parametrize(
+    ("numpy", "installed"), [("", "numpy<2"), ("==1.26.4", "numpy<2,==1.26.4"), ("==2.1", "")]
+)
+def test_a_package_that_two_ask_for_is_one_requirement(numpy: str, installed: str) -> None:
+    """Torch 2.2 was built for numpy 1 and does not say so."""
+    plan = ask("8.6", packages=f"torch==2.2.0,numpy{numpy}")
+    assert plan.packages == (("torch==2.2.0", installed) if installed else ())
+    assert "package-unknown" not in ids(plan)
+    assert any("torch 2.2.0 needs numpy<2" in f.says for f in plan.findings)
+
+
+def test_beside_a_torch_that_says_what_it_needs_a_package_stands_as_it_was_asked_for() -> None:
+    plan = ask("8.6", packages="torch==2.8.0,numpy")
+    assert plan.packages == ("torch==2.8.0", "numpy")
+    assert "package-unknown" in ids(plan)
+
+
+def test_all_cards_of_a_torch_are_those_that_its_wheel_has_code_for() -> None:
+    plan = ask("all", packages="torch==2.8.0")
+    assert plan.cc == ("7.0", "7.5", "8.0", "8.6", "9.0", "10.0", "12.0")
+    assert not {"no-cc", "torch-code"} & ids(plan)
+    (chosen,) = [f.says for f in plan.findings if f.id == "toolkit-chosen"]
+    assert "all that the wheel has code for, sm_70, sm_75" in chosen
+    (other,) = says("torch-every", "all", packages="torch==2.8.0")
+    assert "no code for sm_50, sm_60: its build from cu126" in other
+    assert not says("torch-every", "all", arch="aarch64", packages="torch==2.8.0")
+    assert "no-cc" in ids(ask(packages="torch==2.8.0"))
+
+
+def test_all_cards_of_a_toolkit_beside_a_torch_that_has_fewer() -> None:
+    plan = ask("all", packages="torch==2.8.0", features="extension")
+    assert {"5.0", "8.7"} <= set(plan.cc)
+    (lacks,) = says("torch-code", "all", packages="torch==2.8.0", features="extension")
+    assert "no code for cc 5.0, 5.2" in lacks
+    assert "torch-ptx" not in ids(plan)
+    base = ask("all", flavour="base")
+    assert base.cc
+    assert "no-cc" not in ids(base)

@@ -64,6 +64,7 @@ NOTES = (
     packages.triton_reach,
     packages.torch_ptx,
     packages.torch_last,
+    packages.torch_every,
     packages.torch_default,
     packages.torch_newest,
     toolkit.tensor_cores_by_die,

@@ -44,9 +44,12 @@ def why_this(chosen: Chosen) -> Iterator[Finding]:
     build = chosen.choice.build
     named = ", ".join(f"{row.cc} ({row.arch})" for row in chosen.capabilities)
     if chosen.target.every_cc:
-        named = f"all its {len(chosen.codes)} targets"
+        named = f"all its {len(chosen.cc)} targets"
     says = f"CUDA {place.cuda}{' for cc ' if chosen.target.cc else ' for '}{named or 'no card'}"
     if place.kind == "framework" and build is not None:
+        if chosen.target.every_cc:
+            named = ", ".join(f"sm_{target}" for target in build.targets)
+            says = f"CUDA {place.cuda} for all that the wheel has code for, {named}"
         says += f": that of torch {build.torch} from {build.index}"
         why = "its wheels bring the CUDA libraries; nothing is compiled for the GPU"
     else:

@@ -54,6 +54,7 @@ BUILDS = (
     torch.torch_pair,
     torch.torch_pins,
     packages.package_torch,
+    packages.torch_beside,
 )
 """The same for framework builds."""
 
