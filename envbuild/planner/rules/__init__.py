@@ -30,8 +30,6 @@ HARD = (
     driver.driver_floor,
     driver.tag_floor,
     platforms.place_arch,
-    compilers.glibc_clash,
-    compilers.compiler_there,
     images.tag_exists,
     packages.package_served,
     packages.package_python,
@@ -41,6 +39,9 @@ HARD = (
     wishes.base_released,
     wishes.cuda_range,
     platforms.base_os,
+    # What is wrong with the base that was asked for says more than that others have the toolkit.
+    compilers.glibc_clash,
+    compilers.compiler_there,
     torch.python_there,
 )
 """A place that one of these speaks against is out."""
