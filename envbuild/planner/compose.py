@@ -157,14 +157,18 @@ def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
         row = row_for(table, wanted, place.cuda, target.cc, build=choice.build, python=python)
         if row is not None and row.name == "cudnn" and cudnn_from_tag(table, target, place):
             continue
+        if row is not None and row.sdist:
+            # Only wheels are installed: it is built on top, see `notes.sources`.
+            yield from row.build_needs
+            continue
         old = old or (row is not None and row.cudnn)
         if row is not None and wanted.range is not None and own_range(row, wanted) is None:
             yield wanted.name + _pin(wanted.range, None)
-        yield _package(row, wanted)
+        yield requirement(row, wanted)
         yield from row.beside if row is not None else ()
     cudnn = row_for(table, Wanted(name="cudnn"), place.cuda, target.cc)
     if old and choice.build is None and cudnn is not None and "<" in cudnn.requirement:
-        yield _package(cudnn, Wanted(name="cudnn"))
+        yield requirement(cudnn, Wanted(name="cudnn"))
 
 
 def _toolkit_wheels(row: WheelToolkit, build: TorchBuild | None, whole: bool) -> str:
@@ -174,7 +178,8 @@ def _toolkit_wheels(row: WheelToolkit, build: TorchBuild | None, whole: bool) ->
     return f"cuda-toolkit[{','.join(extras)}]=={release}"
 
 
-def _package(row: PackageRule | None, wanted: Wanted) -> str:
+def requirement(row: PackageRule | None, wanted: Wanted) -> str:
+    """What pip is asked for: the row's, in the version asked for or else its own."""
     if row is None:
         return str(wanted)
     bare, _, bound = row.requirement.partition("<")

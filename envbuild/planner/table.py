@@ -118,6 +118,9 @@ class Table:
             f.name for f in matrices.features if not any(t.isdigit() for t in f.targets)
         )
         self.packages: dict[str, tuple[PackageRule, ...]] = _packages(matrices.packages)
+        self.compiled = tuple(
+            name for name, rows in self.packages.items() if any(row.compiled for row in rows)
+        )
         self.triton: tuple[TritonBuild, ...] = tuple(
             sorted(matrices.triton, key=lambda t: numbers(t.triton), reverse=True)
         )

@@ -76,6 +76,7 @@ class Target(Value):
         fabric: what joins its GPUs, where NVSwitches do and they were not seen to be joined.
         tools: what it has to compile with, None = nobody looked.
         kernels: features that only kernels of one's own can use: no plain target has them.
+        from_source: packages whose source is compiled with nvcc: no index has a wheel.
         undriven: cards of the machine that only its bus shows, beside others that are driven.
         as_of: the date that counts, empty = none does, in the search for conflicts alone.
         arch: None = any, in the search for conflicts alone.
@@ -117,6 +118,7 @@ class Target(Value):
     fabric: Fabric | None = None
     tools: Tools | None = None
     kernels: tuple[str, ...] = ()
+    from_source: tuple[str, ...] = ()
     undriven: tuple[Card, ...] = ()
     unseen: bool = False
     system: str | None = None
@@ -138,8 +140,10 @@ class Target(Value):
 
     @property
     def compiled(self) -> tuple[str, ...]:
-        """The features that mean: something is compiled for the GPU, also beside a framework."""
-        return tuple(f for f in self.features if f in COMPILED or f in self.kernels)
+        """The wishes that mean: something is compiled for the GPU, also beside a framework."""
+        features = [f for f in self.features if f in COMPILED or f in self.kernels]
+        packages = [p.name for p in self.packages if p.name in self.from_source]
+        return (*features, *packages)
 
     @property
     def needs_compiler(self) -> bool:

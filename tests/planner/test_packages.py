@@ -7,9 +7,16 @@ import pytest
 from envbuild.matrix.load import load
 from envbuild.planner.plan import plan
 from envbuild.planner.resolve import resolve
+from envbuild.render.view import image_name
 from envbuild.values.plan import Plan
 from envbuild.values.request import Request, Wish
 from tests.planner.ask import ask, ids, why
+
+
+def built(plan: Plan) -> tuple[str, ...]:
+    """The words of the steps that build a source on top of the image."""
+    steps = [step.text for f in plan.findings if f.id == "package-source" for step in f.steps]
+    return tuple(word for text in steps for word in text.replace("\\n", " ").split())
 
 
 def says(id: str, cc: str, **fields: Any) -> list[str]:  # noqa: ANN401
@@ -139,12 +146,13 @@ def test_torch_brings_the_triton_and_cudnn_that_it_requires() -> None:
     [
         ("nccl", "nvidia-nccl-cu12"),
         ("dali", "nvidia-dali-cuda120"),
-        ("tensorrt", "tensorrt-cu12<10.5"),
+        ("tensorrt", '"tensorrt-cu12<10.5"'),
         ("nvidia-nccl-cu12", "nvidia-nccl-cu12"),
     ],
 )
 def test_what_people_call_a_library_is_not_its_package(asked: str, installed: str) -> None:
-    assert installed in ask("7.0", packages=asked).packages
+    plan = ask("7.0", packages=asked)
+    assert installed in (*plan.packages, *built(plan))
 
 
 def test_a_version_belongs_to_the_requirement_that_had_it() -> None:
@@ -262,7 +270,7 @@ def test_python_packages_on_a_system_whose_packages_are_not_installed() -> None:
         ("xformers", "6.0", "xformers==0.0.30"),
         ("xformers", "7.5", "xformers==0.0.35"),
         ("flash-attn", "7.5", ""),
-        ("flash-attn", "8.0", "flash-attn"),
+        ("flash-attn", "8.0", "flash-attn"),  # as a step
         ("cudf", "6.1", ""),
         ("cudf", "7.0", "cudf-cu12"),
         ("cudf", "7.5", "cudf-cu13"),
@@ -274,7 +282,7 @@ def test_python_packages_on_a_system_whose_packages_are_not_installed() -> None:
 def test_where_a_package_begins(packages: str, cc: str, requirement: str) -> None:
     plan = ask(cc, packages=packages)
     assert (plan.outcome == "refuse") == (not requirement)
-    assert requirement in (*plan.packages, "")
+    assert requirement in (*plan.packages, *built(plan), "")
 
 
 @pytest.mark.parametrize(
@@ -438,3 +446,46 @@ def test_all_cards_of_a_toolkit_beside_a_torch_that_has_fewer() -> None:
     base = ask("all", flavour="base")
     assert base.cc
     assert "no-cc" not in ids(base)
+
+
+def test_what_has_its_source_alone_is_built_on_top_by_a_step() -> None:
+    """The index has no wheel of flash-attn, and images are made of wheels."""
+    made = ask("8.6", packages="torch==2.8.0,flash-attn==2.8.3")
+    assert made.outcome == "warn"
+    assert made.image.flavour == "devel"
+    assert made.toolkit_source == "image"
+    assert not any("flash" in package for package in made.packages)
+    assert {"torch==2.8.0", "ninja", "packaging", "psutil", "setuptools", "wheel"} <= {
+        *made.packages
+    }
+    (found,) = [f for f in made.findings if f.id == "package-source"]
+    (step,) = found.steps
+    assert f"FROM {image_name(made)}\\n" in step.text
+    assert (
+        "MAX_JOBS=4 pip install --no-cache-dir --no-build-isolation flash-attn==2.8.3" in step.text
+    )
+    wheels = ask("8.6", packages="torch==2.8.0,xformers")
+    assert "package-source" not in ids(wheels)
+    assert wheels.toolkit_source == "wheels"
+
+
+def test_what_is_compiled_needs_a_compiler() -> None:
+    plan = ask("8.6", packages="torch==2.8.0,flash-attn", flavour="runtime")
+    assert plan.outcome == "refuse"
+    assert any("--with flash-attn compiles for the GPU" in f.says for f in plan.findings)
+    assert ask("8.6", packages="torch==2.8.0", flavour="runtime").outcome != "refuse"
+
+
+def test_a_source_that_compiles_nothing_needs_no_compiler() -> None:
+    plan = ask("8.6", packages="tensorrt", cuda="12", flavour="runtime")
+    assert plan.outcome == "warn"
+    assert {"setuptools", "wheel"} <= {*plan.packages}
+    (found,) = [f for f in plan.findings if f.id == "package-source"]
+    assert "MAX_JOBS" not in found.steps[0].text
+    assert "package-source" not in ids(ask("8.6", packages="tensorrt", cuda="13"))
+
+
+def test_on_a_machine_the_source_is_built_in_its_environment() -> None:
+    plan = ask("8.6", packages="torch==2.8.0,flash-attn", where="host")
+    (found,) = [f for f in plan.findings if f.id == "package-source"]
+    assert found.steps[0].argv[:3] == ("env", "MAX_JOBS=4", "cuda-venv/bin/python")

@@ -9,6 +9,7 @@ from envbuild.planner.notes import (
     machine,
     names,
     packages,
+    sources,
     toolkit,
     windows,
 )
@@ -60,6 +61,7 @@ NOTES = (
     packages.cudnn_floor,
     packages.package_level,
     packages.package_company,
+    sources.built_on_top,
     packages.torch_compile,
     packages.triton_reach,
     packages.torch_ptx,
