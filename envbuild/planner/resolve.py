@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError
-from envbuild.host.access import access_of, containers, has_gpu, release
+from envbuild.host.access import access_of, containers, has_gpu, is_docker, knows_no_cdi, release
 from envbuild.host.fabric import Fabric, fabric_of
 from envbuild.matrix.model import Matrices
 from envbuild.planner import drivers, system, words
@@ -260,12 +260,17 @@ def _limits(request: Request) -> None:
 
 
 def _engines(host: Host | None) -> tuple[tuple[str, str], ...]:
-    """The access mode of each engine that answers; without a GPU, of those that offer one."""
+    """The access mode of each engine that answers; without a GPU, of those that offer one.
+
+    A podman from before CDI has none.
+    """
     if host is None:
         return ()
     gpu = has_gpu(host)
     return tuple(
-        (e.name, access_of(host, e.name)) for e in host.engines if e.answers and (gpu or e.access)
+        (e.name, access_of(host, e.name))
+        for e in host.engines
+        if e.answers and (gpu or e.access) and not knows_no_cdi(e)
     )
 
 
@@ -287,7 +292,7 @@ def _access(engines: tuple[tuple[str, str], ...], platform: Platform, host: Host
         return mode
     if platform.startswith("jetson"):
         return "nvidia-runtime"
-    if host is not None and has_gpu(host) and any(e.name == "docker" for e in host.engines):
+    if host is not None and has_gpu(host) and any(map(is_docker, host.engines)):
         return access_of(host, "docker")
     # Docker Desktop, the engine of Windows, sees no CDI specification.
     return "gpus" if host is not None and host.platform == "windows" else "cdi"

@@ -8,7 +8,7 @@ import pytest
 from envbuild.advice.doctor import diagnose
 from envbuild.advice.scene import Scene
 from envbuild.values.codec import Pairs, replace
-from envbuild.values.host import CdiSpec, EngineFacts, Host
+from envbuild.values.host import CdiSpec, EngineFacts, Host, Tool
 from tests.planner.ask import ask, ids
 from tests.planner.test_containers import CDI, HOOK, commands, docker, found, machine, podman
 from tests.planner.test_machine import host
@@ -90,6 +90,12 @@ def test_a_docker_from_before_clone3(version: str, base: str, told: bool) -> Non
     assert plan.image.os == base
     assert ("docker-clone3" in ids(plan)) is told
     assert "docker-clone3" not in ids(ask(host=here, where="host"))
+    # It builds as badly where it gives no GPU yet.
+    bare = ask(host=machine(docker(version=version)), base_os=base, toolkit_source="redist")
+    assert ("docker-clone3" in ids(bare)) is told
+    if told:
+        assert found(plan, "docker-clone3").source
+        assert "20.10.10 or newer" in commands(found(plan, "docker-clone3"))
 
 
 @pytest.mark.parametrize(
@@ -108,9 +114,40 @@ def test_a_docker_on_another_machine(
     plan = ask(host=here)
     assert ("docker-remote" in ids(plan)) is told
     if told:
+        assert found(plan, "docker-remote").source
         assert "detect --json" in commands(found(plan, "docker-remote"))
-        # What is set up here does not reach it, and what it lacks is not known here.
-        assert "container-toolkit-old" not in ids(ask(host=replace(here, container_toolkit=None)))
+    # The toolkit that lies here is not the one that runs its containers.
+    old = replace(here, container_toolkit=Tool(name="nvidia-container-toolkit", version="1.17.4"))
+    assert ("container-toolkit-old" in ids(ask(host=old))) is not told
+    assert ("container-toolkit-old" in {f.id for f in diagnose(Scene(host=old))}) is not told
+
+
+@pytest.mark.parametrize(
+    ("engine", "specs"),
+    [
+        # It takes no CDI at all: that it does not read a form of it is beside the point.
+        (docker(version="25.0.5"), (NEW,)),
+        (docker(*HOOK, version="24.0.7"), (NEW,)),
+        (podman("cdi", version="3.4.4"), (NEW,)),
+    ],
+)
+def test_an_engine_without_cdi_hears_nothing_of_its_forms(
+    engine: EngineFacts, specs: tuple[CdiSpec, ...]
+) -> None:
+    here = machine(engine, cdi=specs)
+    assert "cdi-spec-version" not in ids(ask(host=here))
+    assert "cdi-spec-version" not in {f.id for f in diagnose(Scene(host=here))}
+
+
+def test_a_stale_specification_is_written_anew_and_no_engine_installed() -> None:
+    """An old podman beside the docker that reads it is no reason for another docker."""
+    stale = replace(OLD, driver="570.86.15")
+    for engine in (podman("cdi", version="3.4.4"), podman("cdi", version="4.9.3")):
+        here = machine(docker("cdi"), engine, cdi=(stale,), os="ubuntu22.04")
+        told = next(f for f in diagnose(Scene(host=here)) if f.id == "cdi-stale")
+        assert "docker-ce" not in commands(told)
+        plain = "no-additional-gids-for-device-nodes" in commands(told)
+        assert plain is (engine.version == "4.9.3")
 
 
 def jetson(l4t: str, version: str) -> Host:
@@ -132,5 +169,13 @@ def jetson(l4t: str, version: str) -> Host:
 def test_a_jetson_whose_kernel_lacks_the_table_raw(l4t: str, version: str, told: bool) -> None:
     plan = ask(host=jetson(l4t, version))
     assert ("docker-iptables-raw" in ids(plan)) is told
+    advised = {f.id: f for f in diagnose(Scene(host=jetson(l4t, version)))}
+    assert ("docker-iptables-raw" in advised) is told
+    # Whether it gives a GPU or not: no container of it has a network.
+    bare = replace(jetson(l4t, version), engines=(docker(version=version),))
+    assert ("docker-iptables-raw" in ids(ask(host=bare))) is told
     if told:
-        assert "in a release before 28.0" in commands(found(plan, "docker-iptables-raw"))
+        here = found(plan, "docker-iptables-raw")
+        assert here.source
+        assert "in a release before 28.0" in commands(here)
+        assert advised["docker-iptables-raw"].steps == here.steps

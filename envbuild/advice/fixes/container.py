@@ -66,10 +66,7 @@ def update(rows: Reference, here: Containers, least: str = "") -> tuple[Step, ..
         return ()
     row = packages(rows, replace(here, platform="linux", l4t=None))
     newer = tuple(_install(row, least)) if row is not None else (_by_hand(rows, least),)
-    newest = replace(here, toolkit=None)
-    plain = (e for e in here.engines if e.answers and "cdi" in e.access and
-             cdi.plain_alone(rows, e))  # fmt: skip
-    old = next(plain, None)
+    newest, old = replace(here, toolkit=None), cdi.plain_reader(rows, here.engines)
     return (*newer, *(cdi.described(rows, newest, old) if old is not None else ()))
 
 
@@ -170,15 +167,15 @@ def _docker(rows: Reference, here: Containers, clients: tuple[EngineFacts, ...])
         argv=("sudo", "nvidia-ctk", "runtime", "configure", "--runtime=docker"),
         check="grep nvidia /etc/docker/daemon.json",
     )
-    yield _restart(here, clients)
     if here.inside == "lxc":
         says = _feature(rows, "nvidia-container-toolkit", "no-cgroups-lxc")
         yield Step(
             why=f"this machine is an LXC container: {says}",
             text=f"where it has no privileges: sudo nvidia-ctk config --set {_NO_CGROUPS} "
             "--in-place",
-            check=_run(clients),
+            check="grep no-cgroups /etc/nvidia-container-runtime/config.toml: true",
         )
+    yield _restart(here, clients)
 
 
 def _unseen(rows: Reference, here: Containers, clients: tuple[EngineFacts, ...]) -> Iterator[Step]:
@@ -263,6 +260,9 @@ def _cdi(rows: Reference, here: Containers, engine: EngineFacts) -> Iterator[Ste
         if other.name == "docker":
             yield from engines.engine(rows, here)
             engine = other
+        if here.platform == "jetson":
+            yield from _docker(rows, here, ())
+            return
     yield from cdi.described(rows, here, engine)
 
 

@@ -141,7 +141,7 @@ def holes(scene: Scene) -> Iterator[Advice]:
     here = containers(scene.host)
     tool = scene.host.container_toolkit
     version = release(tool.version) if tool is not None else None
-    if here is None or version is None or any(map(is_snap, taken(here))):
+    if here is None or version is None or here.remote or any(map(is_snap, taken(here))):
         return
     # An image can be started either way, whatever way the engine prefers.
     found = [h for h in load().holes if any(_has(h, version, cdi=cdi) for cdi in (True, False))]
