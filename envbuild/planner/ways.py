@@ -6,6 +6,7 @@ from envbuild.planner import drivers, other_driver
 from envbuild.planner.choose import choose, feasible
 from envbuild.planner.conflict import Conflict, Parts, changeable, eased, smallest
 from envbuild.planner.fleet import only
+from envbuild.planner.other_torch import nearest
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.resolve import resolve
 from envbuild.planner.spell import argv, as_request, command, describe
@@ -17,7 +18,11 @@ from envbuild.values.finding import Step
 
 def ways(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
     """Every smallest correction; where there is none, the nearest that takes more."""
-    found = [_way(table, target, dropped) for dropped in clash.corrections]
+    found = [
+        step
+        for dropped in clash.corrections
+        for step in (_way(table, target, dropped), nearest(table, target, dropped))
+    ]
     if not found and not target.on_host:
         found.append(_way(table, _here(target), (), ("on the machine itself, not in an image",)))
     apart = any(p.field == "cards" for changed in clash.changes for p in changed)

@@ -489,3 +489,27 @@ def test_on_a_machine_the_source_is_built_in_its_environment() -> None:
     plan = ask("8.6", packages="torch==2.8.0,flash-attn", where="host")
     (found,) = [f for f in plan.findings if f.id == "package-source"]
     assert found.steps[0].argv[:3] == ("env", "MAX_JOBS=4", "cuda-venv/bin/python")
+
+
+@pytest.mark.parametrize(
+    ("cc", "version", "step"),
+    [
+        # 2.7.0 from cu128 is the first with sm_120.
+        ("12.0", "2.6.0", "the first newer torch that serves this: torch 2.7.0 from cu128"),
+        ("7.5", "2.16.0", ""),
+        ("6.1", "2.15.0", ""),  # without a version the nearest is found, too
+        ("6.1,12.0", "2.8.0", ""),
+    ],
+)
+def test_a_refusal_names_the_nearest_torch(cc: str, version: str, step: str) -> None:
+    plan = ask(cc, packages=f"torch=={version}")
+    (clash,) = [f for f in plan.findings if f.id == "conflict"]
+    near = [s for s in clash.steps if "torch that serves this" in s.why]
+    assert [step in s.why for s in near] == [True] * bool(step)
+    assert all("torch==2.7.0" in s.argv for s in near)
+
+
+def test_a_build_is_called_by_all_its_indexes() -> None:
+    plan = ask("6.1,12.0", packages="torch==2.8.0")
+    assert any("torch 2.8.0 from pypi and cu128 (CUDA 12.8)" in f.says for f in plan.findings)
+    assert any("torch 2.8.0 from cu126 (CUDA 12.6)" in f.says for f in plan.findings)

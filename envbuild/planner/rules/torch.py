@@ -73,7 +73,7 @@ def torch_code(table: Table, build: TorchBuild, target: Target) -> Finding | Non
         if not covers(table, build, row):
             has = " ".join(f"sm_{t}" for t in build.targets)
             says = (
-                f"torch {build.torch} from {build.index} (CUDA {build.cuda}) "
+                f"torch {build.torch} from {_indexes(table, build)} (CUDA {build.cuda}) "
                 f"has no code for cc {cc} (sm_{row.target}), only {has}"
             )
             if row.tegra and newest(table, build.arch, (cc,)) is None:
@@ -81,6 +81,13 @@ def torch_code(table: Table, build: TorchBuild, target: Target) -> Finding | Non
             why = f"a build from source, or {_instead(table, row, build.arch)}"
             return error("torch-code", says, cite(build, key(build)), why)
     return None
+
+
+def _indexes(table: Table, build: TorchBuild) -> str:
+    """All indexes that have a release with the same CUDA and code: ``pypi and cu128``."""
+    same = ("torch", "cuda", "arch", "targets", "ptx")
+    alike = [b for b in table.builds if all(getattr(b, f) == getattr(build, f) for f in same)]
+    return " and ".join(b.index for b in alike)
 
 
 def covers(table: Table, build: TorchBuild, row: Capability) -> bool:
