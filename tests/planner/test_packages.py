@@ -482,7 +482,9 @@ def test_a_source_that_compiles_nothing_needs_no_compiler() -> None:
     assert {"setuptools", "wheel"} <= {*plan.packages}
     (found,) = [f for f in plan.findings if f.id == "package-source"]
     assert "MAX_JOBS" not in found.steps[0].text
-    assert "package-source" not in ids(ask("8.6", packages="tensorrt", cuda="13"))
+    # The only wheel of tensorrt-cu13 is an empty 0.0.0a0.
+    assert "package-source" in ids(ask("8.6", packages="tensorrt", cuda="13"))
+    assert "package-source" not in ids(ask("8.6", packages="cudf", cuda="13"))
 
 
 def test_on_a_machine_the_source_is_built_in_its_environment() -> None:
@@ -513,3 +515,37 @@ def test_a_build_is_called_by_all_its_indexes() -> None:
     plan = ask("6.1,12.0", packages="torch==2.8.0")
     assert any("torch 2.8.0 from pypi and cu128 (CUDA 12.8)" in f.says for f in plan.findings)
     assert any("torch 2.8.0 from cu126 (CUDA 12.6)" in f.says for f in plan.findings)
+
+
+@pytest.mark.parametrize(
+    ("l4t", "gpu", "wish", "address"),
+    [
+        ("36.4", "Jetson AGX Orin", "torch==2.8.0", "https://pypi.jetson-ai-lab.io/jp6/cu126"),
+        ("36.4", "Jetson AGX Orin", "cupy", "https://pypi.jetson-ai-lab.io/jp6/cu126"),
+        ("36.3", "Jetson AGX Orin", "torch==2.4.0", "compute/redist/jp/v60/pytorch/"),
+        ("32", "Jetson Nano", "torch==1.10.0", "https://github.com/dusty-nv/jetson-containers"),
+        ("38.4", "Jetson AGX Thor", "torch==2.8.0", "https://pypi.jetson-ai-lab.io/sbsa/cu130"),
+    ],
+)
+def test_a_jetson_hears_where_its_builds_are(l4t: str, gpu: str, wish: str, address: str) -> None:
+    plan = ask(gpus=(gpu,), l4t=l4t, packages=wish)
+    assert plan.outcome == "refuse"
+    steps = plan.findings[0].steps
+    assert any(address in " ".join((*step.argv, step.text)) for step in steps)
+    assert all(step.check for step in steps if step.argv[:1] != ("envbuild",))
+
+
+def test_other_cards_hear_nothing_of_the_builds_for_jetsons() -> None:
+    refused = ask("12.0", packages="torch==2.6.0")
+    assert not any("jetson" in " ".join((*s.argv, s.text)) for s in refused.findings[0].steps)
+    bare = ask(gpus=("Jetson AGX Orin",), l4t="36.4", features="fp8")
+    assert bare.outcome == "refuse"
+    assert not any("jetson-containers" in step.text for step in bare.findings[0].steps)
+
+
+def test_a_plan_for_thor_names_the_index_of_its_l4t() -> None:
+    (index,) = says(
+        "jetson-index", "", gpus=("Jetson AGX Thor",), l4t="38.4", packages="torch==2.9.1"
+    )
+    assert "https://pypi.jetson-ai-lab.io/sbsa/cu130" in index
+    assert not says("jetson-index", "9.0", arch="aarch64", packages="torch==2.9.1")

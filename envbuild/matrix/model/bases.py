@@ -69,6 +69,8 @@ class JetsonRow(Row):
         os: the system it is built on, ``ubuntu22.04``.
         devices: the modules it is for, in words.
         mounted: its image holds no CUDA, that of the machine is mounted into it.
+        index: address of NVIDIA's index of packages that are built for it; ``wheels`` that of its
+            folder of torch wheels.
     """
 
     l4t: str
@@ -80,3 +82,5 @@ class JetsonRow(Row):
     os: str | None = None
     devices: str = ""
     mounted: bool = False
+    index: str | None = None
+    wheels: str | None = None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from envbuild.matrix.model import JetsonRow
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
+from envbuild.planner.table import cite
 from envbuild.values.codec import replace
 from envbuild.values.finding import Finding, Step
 
@@ -35,3 +36,13 @@ def older_than_image(chosen: Chosen) -> Iterator[Finding]:
     )
     found = note("l4t-image-newer", "warn", says, chosen.choice.place.cite)
     yield replace(found, steps=(step,))
+
+
+def builds_elsewhere(chosen: Chosen) -> Iterator[Finding]:
+    """Beside the index of torch, which is planned, NVIDIA has one for this L4T."""
+    target = chosen.target
+    row = chosen.table.jetson.get(target.l4t or "")
+    if row is None or row.index is None or chosen.choice.build is None:
+        return
+    says = f"NVIDIA has an index of builds for JetPack {row.jetpack}, too: {row.index}"
+    yield note("jetson-index", "info", says, cite(row, row.l4t), row.note)
