@@ -2,14 +2,17 @@
 
 A text of `errors.yaml` is no regular expression: it has literal pieces and at most two places of
 bounded length, so that no log can make the search slow. Most of a log is only split into words:
-a text is looked for where all of its words stand, first by its longest literal piece.
+a text is looked for where all of its words stand, first by its longest literal piece. What no line
+holds is looked for once more over the breaks that a terminal puts into long lines.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from envbuild.advice.wraps import Breaks
 from envbuild.errors import InputError
 from envbuild.values.codec import Pairs, replace
 from envbuild.values.diagnosis import Seen
@@ -21,6 +24,8 @@ _CHUNK = 1 << 20
 _SPAN = 512
 """Bytes of a line on either side of a literal piece that are looked at."""
 _SHOWN = 240
+_COPIED = 4 << 20
+"""Bytes of a log that may have been copied from a terminal."""
 _COUNTED = 1_000
 _TRIES = 100_000
 """Pieces of one text that turn out to be something else; a log with more is made to cost time."""
@@ -112,13 +117,25 @@ class _Scan:
         self.lines = self.parts = 0
 
     def run(self, stream: Stream) -> tuple[Seen, ...]:
+        last: deque[tuple[bytes, int]] = deque(maxlen=2)
         for data, start, end in _parts(stream):
             self._part(data, start, end)
+            # What a terminal broke was copied from it; of a long log only the ends are looked at.
+            broken = (data[:end], self.lines - data.count(b"\n", 0, start))
+            if self.parts < _COPIED:
+                self._wrapped(*broken)
+            else:
+                last.append(broken)
             self.parts += len(data)
             self.lines += data.count(b"\n", start, end)
+        for broken in last:
+            self._wrapped(*broken)
         order = self.signatures.order
-        seen = (replace(one, count=len(self.places[one.id])) for one in self.found.values())
+        seen = (replace(one, count=self._count(one.id)) for one in self.found.values())
         return tuple(sorted(seen, key=lambda one: order[one.id]))
+
+    def _count(self, id: str) -> int:
+        return max(1, len(self.places.get(id, ())))
 
     def _part(self, data: bytes, start: int, end: int) -> None:
         """Look for every text that begins within ``start`` and ``end``."""
@@ -138,6 +155,44 @@ class _Scan:
         if done:
             self.texts = [text for text in self.texts if text not in done]
 
+    def _wrapped(self, data: bytes, lines: int) -> None:
+        """Look over the breaks within long lines for texts that no line holds.
+
+        A text with a gap is left out: lines that have nothing to do with each other would fill it.
+
+        Args:
+            data: a part, and the end of the one before it.
+            lines: how many lines of the log stand before the data.
+        """
+        words = set(data.lower().translate(_WORDS).split())
+        breaks = Breaks(data)
+        whole = words | breaks.words
+        left = [text for text in self.texts if text.id and text.words <= whole]
+        left = [text for text in left if text.id not in self.found and "{}" not in text.text]
+        for spaced in (True, False) if left else ():
+            view = breaks.joined(spaced=spaced)
+            low = view.lower()
+            for text in left:
+                place = self._over(text, view, low)
+                if place is not None and text.id not in self.found:
+                    found, line, column, at = place
+                    number = lines + breaks.lines(at, spaced=spaced) + 1
+                    self._note(text.id, found, line, column, number)
+
+    def _over(self, text: Text, view: bytes, low: bytes) -> tuple[Pairs, str, int, int] | None:
+        """The captured words, the line, and where in it and in all the text stands."""
+        piece = _piece(text.text)
+        at = low.find(piece)
+        for _ in range(_COUNTED):
+            if at < 0:
+                return None
+            first, last = _line(view, at, at + len(piece))
+            line = view[first:last].decode("utf-8", "replace")
+            if hit := self._judged(text, line, 0):
+                return hit[1], line, hit[2], at
+            at = low.find(piece, at + len(piece))
+        return None
+
     def _hit(self, text: Text, data: bytes, at: int, start: int) -> bool:
         """Note the text if all of it stands around its piece; False = it was met often enough.
 
@@ -156,9 +211,12 @@ class _Scan:
             number = self.lines + data.count(b"\n", start, at) + 1
             known = self.found.get(id)
             if known is None or number < known.line:
-                shown = _shown(line, column)
-                self.found[id] = Seen(id=id, log=self.name, line=number, text=shown, words=words)
+                self._note(id, words, line, column, number)
         return tries < _TRIES
+
+    def _note(self, id: str, words: Pairs, line: str, column: int, number: int) -> None:
+        text = _shown(line, column)
+        self.found[id] = Seen(id=id, log=self.name, line=number, text=text, words=words)
 
     def _judged(self, text: Text, line: str, column: int) -> tuple[str, Pairs, int] | None:
         """The row whose text the line holds, the captured words, and where it begins."""
@@ -237,7 +295,7 @@ def _parts(stream: Stream) -> Iterator[tuple[bytes, int, int]]:
         body = _plain(data[:end])
         if body:
             yield before + body + _plain(data[end : end + _SPAN]), *_bounds(before, body)
-            before = b"" if end == newline else (before + body)[-_SPAN:]
+            before = (before + body)[-_SPAN:]
         pending = data[end:]
     body = _plain(pending)
     yield before + body, *_bounds(before, body)

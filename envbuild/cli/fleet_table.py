@@ -67,7 +67,7 @@ def _nodes(made: Fleet) -> Iterator[str]:
     """Nodes that are alike share a line."""
     groups: dict[object, list[FleetNode]] = {}
     for node in made.nodes:
-        alike = (node.entry, node.gpus, node.cc, node.given, node.driver)
+        alike = (node.entry, node.gpus, node.cc, node.given, node.driver, node.access)
         groups.setdefault(alike, []).append(node)
     for i, group in enumerate(groups.values()):
         first = group[0]
@@ -76,8 +76,15 @@ def _nodes(made: Fleet) -> Iterator[str]:
             who = f"{_count(tuple(group))}: {who}"
         cards = ", ".join(first.gpus or tuple(f"cc {cc}" for cc in first.cc))
         takes = f"takes {first.entry}" if _takes(made, first) else "none"
-        told = " · ".join(part for part in (who, cards, _needs(first)) if part)
+        told = " · ".join(part for part in (who, cards, _needs(first), _access(first)) if part)
         yield f"{'nodes' if i == 0 else '':<5} {takes:<8} {clean(told)}"
+
+
+def _access(node: FleetNode) -> str:
+    """How its engine gives a container the GPU, where somebody looked."""
+    if node.access == "none":
+        return "no GPU in its containers yet: envbuild plan --host for it alone says how"
+    return f"GPU access {node.access}" if node.access is not None else ""
 
 
 def _needs(node: FleetNode) -> str:

@@ -113,11 +113,24 @@ def target_of(flags: RequestFlags, from_file: frozenset[str] = frozenset()) -> "
     again = None if flags.host == "-" or host is None else flags.machine
     target = resolve(request, host, load(), from_file=from_file, machine=again)
     if not target.cards and not target.every_cc and not (request.cuda or request.packages):
-        where = "the recorded host" if flags.host is not None else "this machine"
-        what = f"{where} has no NVIDIA GPU whose compute capability can be read"
-        fix = f"say for which GPU: {show.command(flags.command(cc=('9.0',)))}"
-        raise MachineError(what, fix=fix)
+        raise _no_card(flags, host)
     return target
+
+
+def _no_card(flags: RequestFlags, host: Host | None) -> MachineError:
+    """A machine without a card: what `doctor` finds first, and how to plan ahead for one."""
+    from envbuild.advice.doctor import diagnose
+    from envbuild.advice.scene import Scene
+
+    where = "the recorded host" if flags.host is not None else "this machine"
+    found = [f for f in diagnose(Scene(host=host or Host())) if f.severity != "info"]
+    why = f"{found[0].says}. {found[0].why}".rstrip(". ") if found else ""
+    fix = f"say for which GPU, of cc 9.0 for example: {show.command(flags.command(cc=('9.0',)))}"
+    if found:
+        record = () if flags.host is None else ("--host", flags.host)
+        fix = f"{show.command(('envbuild', 'doctor', *record))} says what to do\n      or {fix}"
+    what = f"{where} has no NVIDIA GPU whose compute capability can be read"
+    return MachineError(what, why=why, fix=fix)
 
 
 def _host(flags: RequestFlags, request: Request) -> Host | None:

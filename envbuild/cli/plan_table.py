@@ -10,6 +10,8 @@ from envbuild.values.plan import DriverNeed, Fleet, HostCompiler, Plan
 _COLOURS = {"ok": "green", "warn": "yellow", "refuse": "red"}
 _SEVERITIES = (("error", "red"), ("warn", "yellow"), ("watch", "bold"), ("info", "dim"))
 _WIDTH, _INDENT = 200, 12
+# Steps that a line to watch may have before they are left to --explain.
+_FEW = 2
 _TORCH = ("torch-newest", "torch-none")  # findings that the torch line shows
 
 
@@ -55,14 +57,14 @@ def plan(plan: Plan, *, explain: bool, host: str | None = None) -> Iterator[str]
     yield f"{outcome(plan.outcome)}  {clean(_title(plan))}"
     yield from _choices(plan)
     yield from _why(plan, explain=explain)
-    yield from findings(plan.findings)
+    yield from findings(plan.findings, explain=explain)
     yield _origin(plan)
     yield "next  " + clean(_next(plan, host, explain=explain))
 
 
 def _after(plan: Plan, *, explain: bool) -> Iterator[str]:
     """Where to look after a refusal."""
-    stuck = all(not f.steps for f in plan.findings) and plan.cc
+    stuck = not any(step.argv for f in plan.findings for step in f.steps) and plan.cc
     known = [f"envbuild matrix show --cc {plan.cc[0]} tells what is known of it"] if stuck else []
     each = [] if explain else ["each toolkit by itself: --explain"]
     if known or each:
@@ -89,6 +91,8 @@ def _choices(plan: Plan) -> Iterator[str]:
     if ref is not None:
         from_source = "" if plan.toolkit_source == "image" else f", CUDA as {plan.toolkit_source}"
         yield row("image", f"{ref}{from_source}{other}")
+    elif here := next((f.says for f in plan.findings if f.id == "toolkit-here"), ""):
+        yield row("toolkit", f"{here.partition(':')[0]}{other}")
     else:
         yield row("toolkit", f"CUDA {plan.cuda} as {plan.toolkit_source}{other}")
     if plan.host_compiler is not None:
@@ -240,14 +244,20 @@ def _grouped(rows: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]
     return found
 
 
-def findings(every: tuple[Finding, ...]) -> Iterator[str]:
-    """Errors and warnings, what to watch, then what explains."""
+def findings(every: tuple[Finding, ...], *, explain: bool = False) -> Iterator[str]:
+    """Errors and warnings, what to watch, then what explains.
+
+    What is only to be watched keeps its steps, where they are many, for who asks to be explained.
+    """
     shown = {"toolkit-chosen", *_TORCH}
     for severity, colour in _SEVERITIES:
         group = [f for f in every if f.severity == severity and f.id not in shown]
         for i, finding in enumerate(group):
             name = paint(f"{severity:<5}", colour) if i == 0 else " " * 5
             yield f"{name} {_finding(finding)}"
+            if severity == "watch" and len(finding.steps) > _FEW and not explain:
+                yield row("do", f"{len(finding.steps)} steps: --explain shows them")
+                continue
             for step in finding.steps:
                 yield from _step(step)
 
@@ -281,6 +291,8 @@ def _next(plan: Plan, host: str | None, *, explain: bool) -> str:
     words = argv(plan.request, "up")
     up = command(words if host is None else (*words, "--host", host))
     if plan.where == "host":
-        up = "the steps of host-install above"  # nothing is built: the machine itself changes
+        # Nothing is built: the machine itself changes.
+        there = any(f.id == "toolkit-here" for f in plan.findings)
+        up = f"the steps of {'toolkit-here' if there else 'host-install'} above"
     why = "" if explain else " · why not the others: --explain"
     return f"{up}{why} · for programs: --json"

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     # A plan that looked at no machine does not load the record of one.
     from envbuild.values.host import CdiSpec, EngineFacts, Host, Tool
 
+OF_PODMAN = "this is podman under the name of docker"
+"""What is said of a program `docker` that is none."""
+
 _FAR = frozenset({"tcp", "ssh", "http", "https"})
-_GPUS_BY_CDI = ("docker", "gpus-through-cdi")
 _RELEASE = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
 
 ACCESS = {
@@ -81,10 +83,14 @@ def remote(host: "Host") -> str:
 
 
 def taken(here: Containers) -> "tuple[EngineFacts, ...]":
-    """The engine that is used where none is named, by each of its clients that gets an answer."""
+    """The engine that is used where none is named, by each of its clients that gets an answer.
+
+    A docker that does not answer goes before a podman that cannot give a GPU at all.
+    """
+    docker = any(map(is_docker, here.engines))
     for name in ("docker", "podman", "apptainer"):
         found = tuple(e for e in here.engines if e.name == name and e.answers)
-        if found:
+        if found and not (docker and all(map(knows_no_cdi, found))):
             return found
     return ()
 
@@ -101,9 +107,14 @@ def lack(here: Containers) -> Lack:
         return "answer" if here.engines else "engine"
     # The hook behind --gpus refuses a Jetson (nvidia-container-toolkit, hook_config.go).
     refused = {"gpus"} if here.platform == "jetson" else set()
-    if any(set(e.access) - refused for e in found):
+    if any(set(e.access) - refused and not knows_no_cdi(e) for e in found):
         return ""
     return "setup" if here.toolkit is not None or any(map(is_snap, found)) else "toolkit"
+
+
+def is_docker(engine: "EngineFacts") -> bool:
+    """The engine is docker, and not podman under its name."""
+    return engine.name == "docker" and engine.says != OF_PODMAN
 
 
 def is_snap(engine: "EngineFacts") -> bool:
@@ -151,12 +162,24 @@ def new_way(engine: "EngineFacts") -> bool:
     desktop = engine.system == "Docker Desktop" or "desktop" in (engine.context or "")
     if engine.name != "docker" or desktop:
         return False
+    since, version = _since("docker", "gpus-through-cdi"), release(engine)
+    return bool(since and version) and _parts(version) >= _parts(since)
+
+
+def knows_no_cdi(engine: "EngineFacts") -> bool:
+    """A podman from before CDI: no specification that lies here gives it a GPU."""
+    if engine.name != "podman":
+        return False
+    since, version = _since("podman", "cdi"), release(engine)
+    return bool(since and version) and _parts(version) < _parts(since)
+
+
+def _since(engine: str, feature: str) -> str | None:
+    """The first release of an engine with a feature, as its row says."""
     from envbuild.matrix.load import load_reference
 
     rows = load_reference().engines
-    since = next((r.since for r in rows if (r.engine, r.feature) == _GPUS_BY_CDI), None)
-    version = release(engine)
-    return bool(since and version) and _parts(version) >= _parts(since)
+    return next((r.since for r in rows if (r.engine, r.feature) == (engine, feature)), None)
 
 
 def release(tool: "EngineFacts | Tool | None") -> str | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from envbuild.host import cdi, jetson
+from envbuild.host.access import OF_PODMAN
 from envbuild.host.look import Look, clean, says, version_in
 from envbuild.values.host import CdiSpec, EngineFacts, Tool
 
@@ -47,7 +48,7 @@ def docker(look: Look, cli: str, specs: tuple[CdiSpec, ...]) -> EngineFacts:
     done = look.run(cli, "info", "--format", "{{json .}}")
     info = parse_info(done.out)
     if "host" in info and "version" in info:
-        return EngineFacts(name="docker", cli=cli, says="this is podman under the name of docker")
+        return EngineFacts(name="docker", cli=cli, says=OF_PODMAN)
     if done.timed_out:
         return EngineFacts(name="docker", cli=cli, says=says(done))
     version = info.get("ServerVersion")

@@ -20,6 +20,10 @@ _HOME = re.compile(
 )
 _UUID = re.compile(r"\b(GPU|MIG)-[0-9a-fA-F]{4,8}[0-9a-fA-F-]{0,32}")
 _ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
+# A server in an address, and behind what a resolver or ssh complains of.
+_SERVER = re.compile(
+    r"""(?:://(?:([^\s/@"']{1,200}@))?|\blookup |\bhostname )([A-Za-z][\w.-]{1,200}\w)"""
+)
 _CONTEXTS = {"default", "desktop-linux", "desktop-windows", "rootless"}
 _DISTRO = re.compile(
     r"(Ubuntu|Debian|docker-desktop|kali-linux|openSUSE|SUSE|OracleLinux|AlmaLinux|FedoraLinux"
@@ -92,6 +96,7 @@ def _fields(record: dict[str, Any]) -> None:
     for engine in record["engines"]:
         if engine["context"] not in {None, *_CONTEXTS}:
             engine["context"] = "other"
+        engine["says"] = engine["says"] and _elsewhere(engine["says"])
     for source in record["apt_sources"]:
         source["url"] = source["url"] and _vendor(source["url"])
     for probe in record["probes"]:
@@ -103,6 +108,14 @@ def _fields(record: dict[str, Any]) -> None:
     if record["windows"]:
         distros = record["windows"]["distros"]
         record["windows"]["distros"] = {_distro(name): g for name, g in distros.items()}
+
+
+def _elsewhere(says: str) -> str:
+    """What an engine says, without the machine that it was looked for on."""
+    found = {part for match in _SERVER.findall(says) for part in match if part}
+    for name in sorted(found, key=len, reverse=True):
+        says = says.replace(name, "" if name.endswith("@") else "host")
+    return _ADDRESS.sub("0.0.0.0", says)  # noqa: S104
 
 
 def _distro(name: str) -> str:

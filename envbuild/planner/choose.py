@@ -1,10 +1,12 @@
 """From verdicts to one choice: a plan is the AND of the masks, the choice its lowest set bit."""
 
+from operator import attrgetter
+
 import msgspec
 
 from envbuild.matrix.model import TorchBuild
 from envbuild.planner import rules
-from envbuild.planner.rules.base import Rule, verdict
+from envbuild.planner.rules.base import Rule, stand_in, verdict
 from envbuild.planner.rules.packages import lacks_wheel
 from envbuild.planner.rules.torch import system_of, unfit
 from envbuild.planner.table import Place, Table, bits, lowest, remember
@@ -26,21 +28,37 @@ class Choice(msgspec.Struct, frozen=True):
 
 def places(table: Table, target: Target) -> int:
     """Places that no rule speaks against."""
-    mask = table.all_places
-    for one in target.machines:
-        for rule in rules.HARD:
-            mask &= verdict(rule, table, one).mask
-            if not mask:
-                return 0
-    return mask
+    return _passed(table, target, "places", rules.HARD, table.all_places)
 
 
 def builds(table: Table, target: Target) -> int:
     """Framework builds that no rule speaks against."""
-    mask = table.all_builds
-    for one in target.machines:
-        for rule in rules.BUILDS:
-            mask &= verdict(rule, table, one).mask
+    return _passed(table, target, "builds", rules.BUILDS, table.all_builds)
+
+
+_READ = {
+    "places": attrgetter("cards", *dict.fromkeys(f for r in rules.HARD for f in r.reads)),
+    "builds": attrgetter("cards", *dict.fromkeys(f for r in rules.BUILDS for f in r.reads)),
+}
+"""What all rules together look at: machines that are equal in it have the same places."""
+
+
+def _passed(table: Table, target: Target, axis: str, every: tuple[Rule, ...], mask: int) -> int:
+    """The rows that all rules let pass; remembered, since conflicts are searched by trying."""
+    for machine in target.machines:
+        one = stand_in(table, machine)
+        key = (axis, _READ[axis](one))
+        known = table.memo.get(key)
+        if not isinstance(known, int):
+            known = -1
+            for rule in every:
+                known &= verdict(rule, table, one).mask
+                if not known:
+                    break
+            remember(table, key, known)
+        mask &= known
+        if not mask:
+            return 0
     return mask
 
 

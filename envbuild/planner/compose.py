@@ -1,6 +1,7 @@
 """The plan's content: what a place, a build and the targets mean for the image."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from envbuild.matrix.model import (
     DistroToolkit,
@@ -20,6 +21,7 @@ from envbuild.planner.rules.packages import left_to_torch, own_range, row_for
 from envbuild.planner.rules.torch import companion, system_of
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import COMPANIONS, Card, Target, Wanted
+from envbuild.planner.tools import toolkit_of
 from envbuild.values.codec import Pairs
 from envbuild.values.plan import (
     Archive,
@@ -117,7 +119,7 @@ def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
     """Python requirements, pinned where a version is known."""
     place, build = choice.place, choice.build
     found: list[str] = []
-    if isinstance(place.row, WheelToolkit):
+    if isinstance(place.row, WheelToolkit) and toolkit_of(target, place) is None:
         found.append(_toolkit_wheels(place.row, build, compiles(target)))
     if build is not None:
         local = "" if build.index == "pypi" else f"+{build.index}"
@@ -128,7 +130,17 @@ def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
         if wheels and build is None:
             # Their CUDA wheels are unpinned: a newer NVVM would emit PTX that the driver refuses.
             found.append(f"cuda-toolkit[{','.join(wheels[0].extras)}]=={wheels[0].release}")
-    return tuple(dict.fromkeys(found))
+    return _joined(found)
+
+
+def _joined(found: Iterable[str]) -> tuple[str, ...]:
+    """One requirement a package, with the bounds of all that ask for it."""
+    bounds: dict[str, dict[str, None]] = {}
+    for text in found:
+        name = re.split("[<>=!~]", text, maxsplit=1)[0]
+        bound = text.removeprefix(name)
+        bounds.setdefault(name, {}).update({bound: None} if bound else {})
+    return tuple(name + ",".join(every) for name, every in bounds.items())
 
 
 def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
@@ -145,14 +157,18 @@ def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
         row = row_for(table, wanted, place.cuda, target.cc, build=choice.build, python=python)
         if row is not None and row.name == "cudnn" and cudnn_from_tag(table, target, place):
             continue
+        if row is not None and row.sdist:
+            # Only wheels are installed: it is built on top, see `notes.sources`.
+            yield from row.build_needs
+            continue
         old = old or (row is not None and row.cudnn)
         if row is not None and wanted.range is not None and own_range(row, wanted) is None:
             yield wanted.name + _pin(wanted.range, None)
-        yield _package(row, wanted)
+        yield requirement(row, wanted)
         yield from row.beside if row is not None else ()
     cudnn = row_for(table, Wanted(name="cudnn"), place.cuda, target.cc)
     if old and choice.build is None and cudnn is not None and "<" in cudnn.requirement:
-        yield _package(cudnn, Wanted(name="cudnn"))
+        yield requirement(cudnn, Wanted(name="cudnn"))
 
 
 def _toolkit_wheels(row: WheelToolkit, build: TorchBuild | None, whole: bool) -> str:
@@ -162,7 +178,8 @@ def _toolkit_wheels(row: WheelToolkit, build: TorchBuild | None, whole: bool) ->
     return f"cuda-toolkit[{','.join(extras)}]=={release}"
 
 
-def _package(row: PackageRule | None, wanted: Wanted) -> str:
+def requirement(row: PackageRule | None, wanted: Wanted) -> str:
+    """What pip is asked for: the row's, in the version asked for or else its own."""
     if row is None:
         return str(wanted)
     bare, _, bound = row.requirement.partition("<")

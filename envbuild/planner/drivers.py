@@ -57,9 +57,11 @@ def floor_text(row: DriverFloor, *, windows: bool) -> str:
 def first_toolkit(table: Table, row: Capability) -> Toolkit | None:
     """The first toolkit with this target; None where older ones than the matrices hold have it."""
     # Before the oldest that is served to all, only those of Jetson lines are known.
-    known = [table.toolkits[cuda] for cuda in table.served]
-    having = [toolkit for toolkit in known if row.target in toolkit.targets]
-    return having[0] if having and having[0] is not known[0] and not row.tegra else None
+    known = map(table.toolkits.__getitem__, table.served)
+    first = next((toolkit for toolkit in known if row.target in toolkit.targets), None)
+    if first is None or row.tegra or first.cuda == table.served[0]:
+        return None
+    return first
 
 
 def too_old(

@@ -12,6 +12,7 @@ from envbuild.planner.rules.base import Verdict, about, error, verdict, without_
 from envbuild.planner.rules.torch import system_of, unfit
 from envbuild.planner.table import SOURCES, Table, bits, cite, lowest
 from envbuild.planner.target import Target
+from envbuild.values.codec import replace
 from envbuild.values.finding import Finding
 from envbuild.values.plan import Alternative
 
@@ -26,12 +27,16 @@ class Hard(msgspec.Struct, frozen=True):
         before: places that the first ``i`` rules leave; one entry more than rules.
         others: places that all rules but the one at ``i`` leave.
         kind: places of the kind asked for, see `kind_of`.
+        builds: framework builds that no rule speaks against.
+        torch: what all rules say of the framework builds, None = none is wished for.
     """
 
     says: tuple[Verdict, ...]
     before: tuple[int, ...]
     others: tuple[int, ...]
     kind: int = 0
+    builds: int = 0
+    torch: "Hard | None" = None
 
     def decided(self, mask: int, serves: Callable[[int], bool]) -> Finding | None:
         """The one rule that keeps these rows out; None = they stay in.
@@ -55,17 +60,23 @@ class Hard(msgspec.Struct, frozen=True):
 def hard(table: Table, target: Target) -> Hard:
     """What all hard rules say about a target."""
     says = tuple(verdict(rule, table, one) for rule in rules.HARD for one in target.machines)
-    return _hard(says, table.all_places, kind_of(table, target))
+    judged = _hard(says, table.all_places)
+    kind = kind_of(table, target)
+    if target.torch is None:
+        return replace(judged, kind=kind)
+    about_builds = tuple(verdict(rule, table, target) for rule in rules.BUILDS)
+    torch = _hard(about_builds, table.all_builds)
+    return replace(judged, kind=kind, builds=builds(table, target), torch=torch)
 
 
-def _hard(says: tuple[Verdict, ...], every: int, kind: int = 0) -> Hard:
+def _hard(says: tuple[Verdict, ...], every: int) -> Hard:
     before, after = [every], [every]
     for judged in says:
         before.append(before[-1] & judged.mask)
     for judged in reversed(says):
         after.append(after[-1] & judged.mask)
     others = (b & a for b, a in zip(before, reversed(after[:-1]), strict=False))
-    return Hard(says, tuple(before), tuple(others), kind)
+    return Hard(says, tuple(before), tuple(others))
 
 
 def alternatives(table: Table, target: Target, choice: Choice | None) -> tuple[Alternative, ...]:
@@ -100,18 +111,17 @@ def decided(table: Table, target: Target, cuda: str, judged: Hard) -> Finding | 
     mask = table.of_cuda.get(cuda, 0) & judged.kind
     if not mask:
         return _elsewhere(table, target, cuda)
-    if target.torch is None:
+    if judged.torch is None:
         return judged.decided(mask, bool)
-    alive = builds(table, target)
-    mine = [i for i, build in enumerate(table.builds) if build.cuda == cuda]
+    alive = bits(judged.builds & table.builds_of.get(cuda, 0))
 
     def serves(places: int) -> bool:
-        return any(alive >> i & 1 and beside(table, target, i) & places for i in mine)
+        return any(beside(table, target, i) & places for i in alive)
 
     left = mask & judged.before[-1]
     if not left:
         return judged.decided(mask, serves)
-    return None if serves(left) else _no_build(table, target, cuda, left)
+    return None if serves(left) else _no_build(table, target, cuda, left, judged.torch)
 
 
 def _elsewhere(table: Table, target: Target, cuda: str) -> Finding | None:
@@ -128,7 +138,7 @@ def _elsewhere(table: Table, target: Target, cuda: str) -> Finding | None:
     return _hard(says, table.all_places).decided(mask, bool)
 
 
-def _no_build(table: Table, target: Target, cuda: str, places: int) -> Finding | None:
+def _no_build(table: Table, target: Target, cuda: str, places: int, judged: Hard) -> Finding | None:
     """Why no framework build can be beside these places."""
     wanted = target.torch.range if target.torch is not None else None
     if wanted is not None and not any(build.torch in wanted for build in table.builds):
@@ -139,12 +149,9 @@ def _no_build(table: Table, target: Target, cuda: str, places: int) -> Finding |
         )
         return error("torch-version", says, cite(newest, f"{newest.torch}-{newest.index}"))
     toolkit = table.toolkits[cuda]
-    mine = 0
-    for i, build in enumerate(table.builds):
-        mine |= (build.cuda == cuda) << i
+    mine = table.builds_of.get(cuda, 0)
     if not mine:
         return error("torch-cuda", "no torch build uses it", cite(toolkit, cuda))
-    judged = _hard(tuple(verdict(rule, table, target) for rule in rules.BUILDS), table.all_builds)
     finding = judged.decided(
         mine, lambda left: any(beside(table, target, i) & places for i in bits(left))
     )
@@ -224,11 +231,11 @@ class _Lesser:
 
 
 def _other_ways(table: Table, choice: Choice) -> Iterator[Alternative]:
-    """The best place of each other source that is left."""
+    """The best place of each other source that is left, with the same toolkit where it has it."""
     for source in SOURCES:
         left = table.of_source.get(source, 0) & choice.alive
         if left and source != choice.place.source:
-            place = table.places[lowest(left)]
+            place = table.places[lowest(left & table.of_cuda[choice.place.cuda] or left)]
             yield Alternative(
                 cuda=minor(place.release),
                 outcome="ok",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import combinations
 
+from envbuild.host.access import lack
 from envbuild.matrix.model import Matrices
 from envbuild.planner.alike import Kind, Node, alike, kinds, newest
 from envbuild.planner.cards import cpu_of
@@ -224,7 +225,16 @@ def _node(node: Node, entry: int | None, need: DriverNeed, says: str = "") -> Fl
         given=target.driver,
         driver=need,
         says=says,
+        access=_access(target),
     )
+
+
+def _access(target: Target) -> str | None:
+    """How this machine's own engine gives a GPU: nodes of one image may differ in it."""
+    here = target.containers
+    if here is None or target.on_host:
+        return None
+    return "none" if lack(here) else target.access
 
 
 def _need(table: Table, target: Target, place: Place) -> DriverNeed:

@@ -3,7 +3,7 @@
 from envbuild.matrix.model import Matrices
 from envbuild.planner import access, compose, explain
 from envbuild.planner.choose import Choice, choose
-from envbuild.planner.gencode import flags, gencode
+from envbuild.planner.gencode import Code, cc_of_target, every_code, flags, gencode
 from envbuild.planner.needs import driver_needs, lifetime
 from envbuild.planner.notes import Chosen, notes
 from envbuild.planner.rules.base import some
@@ -62,12 +62,26 @@ def _explained(table: Table, target: Target, choice: Choice, finding: Finding) -
     return replace(finding, says=says, why=explain.against_source(table, target, choice))
 
 
+def _every(table: Table, choice: Choice, made: tuple[Code, ...]) -> tuple[str, ...]:
+    """What ``--cc all`` is: all that is compiled for, else that the wheel or toolkit has."""
+    if not made and choice.build is not None:
+        return tuple(dict.fromkeys(cc_of_target(target) for target in choice.build.targets))
+    toolkit = table.toolkits.get(choice.place.cuda)
+    if not made and toolkit is not None:
+        made = every_code(table, toolkit)
+    return tuple(code.cc for code in made)
+
+
 def _planned(table: Table, target: Target, choice: Choice) -> Plan:
     place = choice.place
     made = compose.plan_codes(table, target, place)
-    cc = tuple(code.cc for code in made) if target.every_cc else target.cc
+    cc = _every(table, choice, made) if target.every_cc else target.cc
     short = tuple(_explained(table, target, choice, finding) for finding in choice.short)
     findings = (*short, *notes(Chosen(table, target, choice, made, cc)))
+    if target.tools is not None and target.tools.root:
+        from envbuild.planner.notes.tools import as_root
+
+        findings = as_root(findings)
     disable = any(f.id == "image-require" for f in choice.short)
     packages = compose.packages(table, target, choice)
     os = table.os_of(place)

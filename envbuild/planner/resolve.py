@@ -4,13 +4,15 @@ import re
 from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError
-from envbuild.host.access import access_of, containers, has_gpu, release
+from envbuild.host.access import access_of, containers, has_gpu, is_docker, knows_no_cdi, release
+from envbuild.host.fabric import Fabric, fabric_of
 from envbuild.matrix.model import Matrices
 from envbuild.planner import drivers, system, words
 from envbuild.planner.cards import asked_cards, cpu_of, undriven_cards, unknown
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.table import Table, table_of
 from envbuild.planner.target import Card, Platform, Target
+from envbuild.planner.tools import tools_of
 from envbuild.values.codec import replace
 from envbuild.values.host import Host
 from envbuild.values.plan import Provenance
@@ -113,7 +115,11 @@ class _Resolver:
             docker=_docker(host),
             container_toolkit=release(host.container_toolkit if host else None),
             containers=containers(host) if host is not None else None,
+            fabric=_fabric(request, host, table),
+            tools=tools_of(host),
             kernels=table.kernels,
+            from_source=table.compiled,
+            unseen=host is not None and not host.gpus and origin == "flag",
             undriven=undriven_cards(request, host, table),
             system=host.os.id if host is not None else None,
             declared=host is None,
@@ -148,8 +154,8 @@ class _Resolver:
         l4t = self.request.l4t
         if text is None and self.host is not None:
             text = system.platform(self.host)
-            if self.host.platform == "windows":
-                self._note("system", "windows", self.seen)
+            for fact, value in system.on_windows(self.host):
+                self._note(fact, value, self.seen)
             if l4t is None and self.host.jetson is not None:
                 l4t = self.host.jetson.l4t
         if text is None and (l4t is not None or (parts and len(parts) == len(cards))):
@@ -254,13 +260,26 @@ def _limits(request: Request) -> None:
 
 
 def _engines(host: Host | None) -> tuple[tuple[str, str], ...]:
-    """The access mode of each engine that answers; without a GPU, of those that offer one."""
+    """The access mode of each engine that answers; without a GPU, of those that offer one.
+
+    A podman from before CDI has none.
+    """
     if host is None:
         return ()
     gpu = has_gpu(host)
     return tuple(
-        (e.name, access_of(host, e.name)) for e in host.engines if e.answers and (gpu or e.access)
+        (e.name, access_of(host, e.name))
+        for e in host.engines
+        if e.answers and (gpu or e.access) and not knows_no_cdi(e)
     )
+
+
+def _fabric(request: Request, host: Host | None, table: Table) -> Fabric | None:
+    """What joins the GPUs of the machine that is planned for; None = nothing has to, or it did."""
+    if host is None or request.cc or request.gpus:
+        return None
+    found = fabric_of(host, table.matrices.situations)
+    return None if found is None or found.joined else found
 
 
 def _docker(host: Host | None) -> str | None:
@@ -273,7 +292,7 @@ def _access(engines: tuple[tuple[str, str], ...], platform: Platform, host: Host
         return mode
     if platform.startswith("jetson"):
         return "nvidia-runtime"
-    if host is not None and has_gpu(host) and any(e.name == "docker" for e in host.engines):
+    if host is not None and has_gpu(host) and any(map(is_docker, host.engines)):
         return access_of(host, "docker")
     # Docker Desktop, the engine of Windows, sees no CDI specification.
     return "gpus" if host is not None and host.platform == "windows" else "cdi"

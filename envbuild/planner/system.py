@@ -43,6 +43,18 @@ def platform(host: Host) -> str | None:
     return _PLANNED.get(host.platform)
 
 
+def on_windows(host: Host) -> tuple[tuple[str, str], ...]:
+    """What a plan records of a Windows: that it is one, and that WSL 2 is seen there.
+
+    It is, where a distribution of it is listed, or docker gives its containers a GPU.
+    """
+    if host.platform != "windows":
+        return ()
+    listed = "2" in dict(host.windows.distros).values() if host.windows is not None else False
+    there = listed or any(e.answers and "gpus" in e.access for e in host.engines)
+    return (("system", "windows"), *((("wsl", "2"),) if there else ()))
+
+
 def _bare(host: Host) -> Host:
     """The cards and the CPU: nothing that is installed."""
     return replace(host, os=OsFacts(arch=host.os.arch), compilers=(), python=None, toolkits=())

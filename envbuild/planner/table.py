@@ -1,7 +1,7 @@
 """All places and builds of the matrices, laid out once in the documented order of preference."""
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Literal
@@ -34,7 +34,7 @@ SOURCES: tuple[Source, ...] = ("image", "wheels", "distro", "apt", "redist", "co
 PROVEN: tuple[Source, ...] = ("image", "wheels", "distro")
 """Sources whose builds were run against what serves them, and not against stand-ins alone."""
 
-_KEEP = 20_000  # results; a process that sweeps all requests must not grow without end
+_KEEP = 60_000  # results; a process that sweeps all requests must not grow without end
 
 _TABLE_OF: dict[str, str] = {
     "Toolkit": "toolkits",
@@ -118,6 +118,9 @@ class Table:
             f.name for f in matrices.features if not any(t.isdigit() for t in f.targets)
         )
         self.packages: dict[str, tuple[PackageRule, ...]] = _packages(matrices.packages)
+        self.compiled = tuple(
+            name for name, rows in self.packages.items() if any(row.compiled for row in rows)
+        )
         self.triton: tuple[TritonBuild, ...] = tuple(
             sorted(matrices.triton, key=lambda t: numbers(t.triton), reverse=True)
         )
@@ -142,6 +145,14 @@ class Table:
         self.memo: dict[object, object] = {}
         # Drivers that no rule tells apart, each with the one that is judged: filled for a fleet.
         self.alike: dict[str | None, str] = {}
+
+    @cached_property
+    def builds_of(self) -> dict[str, int]:
+        """Masks of the framework builds of each toolkit."""
+        found: dict[str, int] = {}
+        for i, build in enumerate(self.builds):
+            found[build.cuda or ""] = found.get(build.cuda or "", 0) | 1 << i
+        return found
 
     def capability(self, cc: str) -> Capability:
         """The row of one compute capability that is known to exist."""

@@ -3,7 +3,9 @@
 from typing import Literal
 
 from envbuild.host.access import Containers
+from envbuild.host.fabric import Fabric
 from envbuild.planner.ranges import Range
+from envbuild.planner.tools import Tools
 from envbuild.values.codec import Value, replace
 from envbuild.values.plan import Provenance
 from envbuild.values.request import Flavour, Request, Source, Where
@@ -71,9 +73,14 @@ class Target(Value):
         engine_access: (engine, access mode) of each engine that answers.
         docker, container_toolkit: their versions, where they are known.
         containers: what the machine runs containers with, None = nobody looked.
+        fabric: what joins its GPUs, where NVSwitches do and they were not seen to be joined.
+        tools: what it has to compile with, None = nobody looked.
         kernels: features that only kernels of one's own can use: no plain target has them.
+        from_source: packages whose source is compiled with nvcc: no index has a wheel.
         undriven: cards of the machine that only its bus shows, beside others that are driven.
+        as_of: the date that counts, empty = none does, in the search for conflicts alone.
         arch: None = any, in the search for conflicts alone.
+        unseen: a machine was looked at that shows no GPU, and flags name one.
         system: id of the system of the machine that was looked at, which may not be `host_os`.
         declared: nothing on this machine was looked at.
         machine: flags that give the machine again (``--host FILE``), () = the one at hand; None =
@@ -108,8 +115,12 @@ class Target(Value):
     docker: str | None = None
     container_toolkit: str | None = None
     containers: Containers | None = None
+    fabric: Fabric | None = None
+    tools: Tools | None = None
     kernels: tuple[str, ...] = ()
+    from_source: tuple[str, ...] = ()
     undriven: tuple[Card, ...] = ()
+    unseen: bool = False
     system: str | None = None
     declared: bool = True
     machine: tuple[str, ...] | None = None
@@ -129,8 +140,10 @@ class Target(Value):
 
     @property
     def compiled(self) -> tuple[str, ...]:
-        """The features that mean: something is compiled for the GPU, also beside a framework."""
-        return tuple(f for f in self.features if f in COMPILED or f in self.kernels)
+        """The wishes that mean: something is compiled for the GPU, also beside a framework."""
+        features = [f for f in self.features if f in COMPILED or f in self.kernels]
+        packages = [p.name for p in self.packages if p.name in self.from_source]
+        return (*features, *packages)
 
     @property
     def needs_compiler(self) -> bool:
@@ -180,6 +193,8 @@ def parts(target: Target) -> tuple[Part, ...]:
             found.append(_wish(field, value, f"--{field.replace('_', '-')} {value}"))
     if target.where == "host":
         found.append(_wish("where", "host", "--where host"))
+    if target.as_of and target.request.as_of is not None:
+        found.append(_wish("as_of", target.as_of, f"--as-of {target.as_of}"))
     found += [_fact("cards", cc, _card_says(target, cc)) for cc in target.cc]
     if target.driver is not None:
         flavour = f" with its {target.module} kernel modules" if target.module is not None else ""
@@ -218,7 +233,7 @@ def _change(target: Target, part: Part) -> dict[str, object]:
         return {"driver": None, "driver_cuda": None, "module": None, "cards": cards}
     if part.field == "l4t":
         return {"l4t": None, "platform": "linux", "driver_cuda": None}
-    return {part.field: {"where": "image", "platform": "linux"}.get(part.field)}
+    return {part.field: {"where": "image", "platform": "linux", "as_of": ""}.get(part.field)}
 
 
 def _wish(field: str, value: str, says: str) -> Part:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
-from envbuild.planner import other_driver
+from envbuild.planner import drivers, other_driver
 from envbuild.planner.choose import choose, feasible
 from envbuild.planner.conflict import Conflict, Parts, changeable, eased, smallest
 from envbuild.planner.fleet import only
+from envbuild.planner.jetson_builds import elsewhere
+from envbuild.planner.other_torch import nearest
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.resolve import resolve
 from envbuild.planner.spell import argv, as_request, command, describe
@@ -17,7 +19,11 @@ from envbuild.values.finding import Step
 
 def ways(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
     """Every smallest correction; where there is none, the nearest that takes more."""
-    found = [_way(table, target, dropped) for dropped in clash.corrections]
+    found = [
+        step
+        for dropped in clash.corrections
+        for step in (_way(table, target, dropped), nearest(table, target, dropped))
+    ]
     if not found and not target.on_host:
         found.append(_way(table, _here(target), (), ("on the machine itself, not in an image",)))
     apart = any(p.field == "cards" for changed in clash.changes for p in changed)
@@ -30,7 +36,8 @@ def ways(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
     steps = tuple(dict.fromkeys(step for step in found if step is not None))
     if len(steps) == 1 and any(c and c[0].field == "driver" for c in clash.changes):
         return steps + other_driver.installing(table, target)
-    return steps or tuple(dict.fromkeys(_further(table, target)))
+    steps = steps or tuple(dict.fromkeys((*_further(table, target), *_left_behind(table, target))))
+    return (*steps, *elsewhere(table, target))
 
 
 def _further(table: Table, target: Target) -> Iterator[Step]:
@@ -67,6 +74,25 @@ def _apart(table: Table, target: Target) -> Iterator[Step]:
             yield step
 
 
+def _left_behind(table: Table, target: Target) -> Iterator[Step]:
+    """Cards that every toolkit of these matrices has left: what was the last for each."""
+    rows = [table.capability(cc) for cc in target.cc]
+    newest = table.toolkits[table.served[-1]].targets[0]
+    served = next(row.cc for row in table.capabilities.values() if row.target == newest)
+    for row in rows if all(row.last_toolkit for row in rows) else ():
+        branch = drivers.branch(table, row.last_branch) if row.last_branch is not None else None
+        driver = f" with driver {drivers.name(branch)}" if branch is not None else ""
+        driver += f", which ended {branch.ends}," if branch is not None and branch.ends else ""
+        yield Step(
+            why=f"{row.arch} (cc {row.cc}) was left by every toolkit that is planned here: what "
+            "still runs it is installed by hand, and nobody maintains it",
+            text=f"install CUDA {row.last_toolkit}, of NVIDIA's CUDA Toolkit Archive,{driver} on a "
+            f"Linux of that time; or take a card that the newest toolkit serves, cc {served} or "
+            "newer",
+            check=f"nvcc --help: sm_{row.target}; nvidia-smi: the card",
+        )
+
+
 def _free(table: Table, target: Target) -> Parts:
     """Wishes to drop, then facts to change."""
     return (*(p for p in parts(target) if p.kind == "wish"), *changeable(table, target))
@@ -95,6 +121,10 @@ def _way(table: Table, target: Target, dropped: Parts, said: tuple[str, ...] = (
 
 def _elsewhere(table: Table, other: Target, dropped: Parts) -> Target:
     """With other facts it is another machine, of which nothing is known but what is said."""
+    if any(p.field == "as_of" for p in dropped):
+        other = replace(
+            other, as_of=table.matrices.date, request=replace(other.request, as_of=None)
+        )
     changed = {p.field for p in dropped if p.kind == "fact"}
     if not changed:
         return other

@@ -210,6 +210,8 @@ class FleetNode(Value):
         entry: which entry it takes, from 1; None = none: ``says`` tells why.
         given: the driver in hand, None = not known.
         driver: what the plan needs of the machine: from ``min`` to ``last_branch``, ``module``.
+        access: how its engine gives a container the GPU, ``none`` = it does not yet; None = nobody
+            looked.
     """
 
     name: str
@@ -220,6 +222,7 @@ class FleetNode(Value):
     given: str | None = None
     driver: DriverNeed = DriverNeed()
     says: str = ""
+    access: str | None = None
 
 
 class Fleet(Value):

@@ -181,3 +181,66 @@ def test_a_snap_is_not_told_to_use_the_vendors_packages() -> None:
         text = "\n".join(lines(container.steps(ROWS, Containers(engines=(SNAP,), os=os))))
         assert "nvidia-container-toolkit" not in text
         assert "snap refresh docker" in text
+
+
+def test_a_podman_from_before_cdi_gives_way_on_a_jetson_to_a_docker_with_its_runtime() -> None:
+    old = EngineFacts(name="podman", version="3.4.4", answers=True, access=("cdi",))
+    here = Containers(
+        engines=(old,), toolkit=TOOLKIT, os="ubuntu22.04", platform="jetson", l4t="r36.3.0"
+    )
+    text = lines(container.steps(ROWS, here))
+    assert "install podman 4.1.0 or newer; or docker" in text[0]
+    assert "in a release before 28.0" in text[1]
+    assert text[2:] == [
+        "sudo nvidia-ctk runtime configure --runtime=docker",
+        "sudo systemctl restart docker",
+    ]
+
+
+def test_the_check_of_a_step_does_not_need_a_later_step() -> None:
+    """In LXC the run that proves it all works once no-cgroups is set."""
+    steps = container.steps(
+        ROWS, Containers(engines=(DOCKER,), toolkit=TOOLKIT, os="debian12", inside="lxc")
+    )
+    asked = [i for i, step in enumerate(steps) if "no-cgroups" in step.text]
+    assert asked == [len(steps) - 2]
+    assert "docker run" in steps[-1].check
+    assert not any("docker run" in step.check for step in steps[:-1])
+    with_root = Containers(engines=(DOCKER,), toolkit=TOOLKIT, os="debian12")
+    assert not any("no-cgroups" in step.text for step in container.steps(ROWS, with_root))
+
+
+@pytest.mark.parametrize("os", ["ubuntu22.04", "ubuntu24.04"])
+def test_wsl_has_docker_desktop_too_and_may_lack_systemd(os: str) -> None:
+    text = "\n".join(lines(container.steps(ROWS, Containers(os=os, platform="wsl2"))))
+    assert "Docker Desktop" in text
+    assert "systemctl" not in text
+    linux = "\n".join(lines(container.steps(ROWS, Containers(os=os))))
+    assert "Docker Desktop" not in linux
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "access", "plain"),
+    [
+        ("podman", "4.9.4", ("cdi",), True),
+        # Its first specification is written before the update, and again after it.
+        ("podman", "4.9.4", (), True),
+        ("podman", "5.1.0", ("cdi",), False),
+        ("podman", "3.4.4", ("cdi",), False),
+        ("docker", "26.0.2", ("cdi",), True),
+        ("docker", "26.1.0", ("cdi",), False),
+        ("docker", "24.0.7", ("gpus",), False),
+    ],
+)
+def test_an_update_of_the_toolkit_keeps_the_form_that_the_engine_reads(
+    name: str, version: str, access: tuple[str, ...], *, plain: bool
+) -> None:
+    engine = EngineFacts(name=name, version=version, answers=True, access=access)
+    old = Tool(name="nvidia-container-toolkit", version="1.17.8")
+    steps = lines(
+        container.update(ROWS, Containers(engines=(engine,), toolkit=old, os="rhel9"), "1.19.1")
+    )
+    assert any("no-additional-gids-for-device-nodes" in line for line in steps) is plain
+    install = next(i for i, line in enumerate(steps) if "dnf install" in line)
+    flags = [i for i, line in enumerate(steps) if "no-additional-gids" in line]
+    assert all(i > install for i in flags)

@@ -77,7 +77,11 @@ def jetson(l4t: str = "r36.4.0", **changes: Any) -> Host:  # noqa: ANN401
     board = Jetson(l4t=l4t, model="NVIDIA Jetson AGX Orin Developer Kit")
     gpu = Gpu(name="Orin", cc="8.7", source="device-tree")
     fields = {"jetson": board, "gpus": (gpu,), "os": Os(id="ubuntu22.04", arch="aarch64")}
-    return made({"l4t": l4t}, **({"driver": None, "kernel": Kernel()} | fields | changes))
+    given = {"l4t": l4t}
+    # Docker 28 and newer start no container on the kernel of an L4T before 36.4.4.
+    engines = tuple(replace(e, version="27.5.1") for e in host_of(given).engines)
+    fields |= {"driver": None, "kernel": Kernel(), "engines": engines}
+    return made(given, **(fields | changes))
 
 
 def tool(path: str, version: str | None = None, source: str = "ld.so.cache") -> Tool:

@@ -4,6 +4,7 @@ import io
 import itertools
 import random
 import resource
+import textwrap
 from collections.abc import Iterator
 
 import pytest
@@ -132,3 +133,50 @@ def test_a_name_that_stands_twice_is_one_word_twice() -> None:
     assert Signatures([replace(row, texts=("odd {1x} place",))]).scan(
         io.BytesIO(b"an odd {1x} place"), "log"
     )
+
+
+def folded(prefix: str, width: int) -> bytes:
+    """The line as a program that breaks between words prints it, each part behind a prefix."""
+    parts = textwrap.wrap(LINE, width)
+    return "\n".join(f"{prefix}{part}" for part in parts).encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"{LINE[:40]}\n{LINE[40:]}".encode(),
+        f"{LINE[:60]}\r\n{LINE[60:]}\r\nmore\r\n".encode(),
+        f"{LINE[:41]}\n{LINE[41:]}".encode("utf-16"),
+        *(folded("", width) for width in (40, 45, 60, 80)),
+        folded("web-1  | ", 60),
+        folded("#12 3.456 ", 50),
+        folded("\u2502   ", 50),
+        f"{'x' * 500}\n".encode() * 20_000 + folded("", 60) + b"\nnot built\n",
+        f"{'x' * 500}\n".encode() * 20_000 + folded("", 60),
+    ],
+    ids=["word", "crlf", "utf-16", "40", "45", "60", "80", "compose", "buildkit", "frame", "end",
+         "last"],
+)  # fmt: skip
+def test_a_text_is_found_over_the_breaks_of_a_terminal(data: bytes) -> None:
+    (seen,) = (one for one in scan(data) if one.id == "cuda-209")
+    assert "no kernel image" in seen.text
+    assert seen.count == 1
+
+
+def test_the_line_of_a_broken_text_is_the_one_where_it_begins() -> None:
+    found = scan(f"first\nsecond\n{LINE[:60]}\n{LINE[60:]}\nmore\n".encode())
+    assert [seen.line for seen in found if seen.id == "cuda-209"] == [3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it said that there was no kernel image\n\nis available for execution on the device",
+        "no kernel\nimage\nis available for execution on the device",
+        f"{'x' * 40} pinned\nthe queue is out of memory for no reason at all",
+        f"{'x' * 40}could not select\n      | device driver",
+    ],
+    ids=["empty-line", "short-lines", "gap", "within"],
+)
+def test_lines_that_are_no_line_are_not_put_together(text: str) -> None:
+    assert scan(text.encode()) == ()

@@ -10,7 +10,7 @@ from envbuild.advice.doctor import diagnose
 from envbuild.advice.scene import Scene
 from envbuild.advice.signatures import Signatures
 from envbuild.matrix.load import load, load_errors
-from envbuild.values.codec import replace
+from envbuild.values.codec import Pairs, replace
 from envbuild.values.finding import Finding
 from envbuild.values.host import AptSource, Limits
 from tests.cases.machines import host_of, image_of
@@ -253,3 +253,44 @@ def test_shared_memory_of_a_container_with_several_gpus() -> None:
     seen = EVERY.scan(io.BytesIO(b"failed to extend /dev/shm/nccl-03v824 to 4194660 bytes"), "log")
     (finding,) = (f for f in diagnose(Scene(host=host, seen=seen)) if f.severity == "error")
     assert finding.id == "little-shared-memory"
+
+
+class TestForwardCompat:
+    """An image's own libcuda, on what an image and a machine say alone."""
+
+    @staticmethod
+    def told(apt: dict[str, str], drivers: tuple[str, ...] = (), **host: Any) -> Finding | None:  # noqa: ANN401
+        image = replace(image_of({"os": "ubuntu22.04"}), apt=Pairs(apt), drivers=drivers)
+        findings = diagnose(Scene(host=host_of(host), image=image))
+        return next((one for one in findings if one.id == "forward-compat"), None)
+
+    def test_a_newer_one_on_geforce_is_foretold(self) -> None:
+        finding = self.told({"cuda-compat-12-8": "570.211.01-0ubuntu1"}, driver="535.183.01")
+        assert finding is not None
+        assert finding.severity == "warn"
+        assert "804" in finding.says
+        assert "cuda-compat-12-8 570.211.01" in finding.says
+        assert "cuda-compat-*" in fixes(finding)
+
+    def test_a_file_of_it_says_it_as_well(self) -> None:
+        path = "/usr/local/cuda-12.8/compat/libcuda.so.570.211.01"
+        assert self.told({}, (path,), driver="535.183.01") is not None
+
+    @pytest.mark.parametrize(
+        "host",
+        [
+            {"driver": "580.95.05"},
+            {"driver": "570.86.15"},
+            {"driver": "535.183.01", "gpus": [{"name": "Tesla T4", "cc": 7.5}]},
+            {"driver": "535.183.01", "wsl": True},
+            {"driver": None},
+        ],
+        ids=["newer-driver", "same-branch", "data-centre", "wsl", "no-driver"],
+    )
+    def test_nothing_is_foretold_where_it_is_not_put_first_or_served(
+        self, host: dict[str, Any]
+    ) -> None:
+        assert self.told({"cuda-compat-12-8": "570.211.01-0ubuntu1"}, **host) is None
+
+    def test_other_packages_are_none_of_it(self) -> None:
+        assert self.told({"cuda-cudart-12-8": "12.8.90-1"}, driver="535.183.01") is None

@@ -12,6 +12,7 @@ import pytest
 from envbuild.host.load import load_host
 from envbuild.host.redact import own_names, redact
 from envbuild.values.codec import dump
+from envbuild.values.host import EngineFacts, Host
 
 ROOT = Path(__file__).parent.parent.parent
 HOSTS = ROOT / "tests/hosts"
@@ -125,6 +126,23 @@ def test_redacted_hosts_hold_no_identity(file: Path) -> None:
     assert [g.cc for g in short.gpus] == [g.cc for g in host.gpus]
     assert short.packages == host.packages
     assert redact(short) == short
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        'Get "http://b7.corp.example:2376/info": lookup b7.corp.example on 10.9.8.7:53: no',
+        "Cannot connect to the Docker daemon at tcp://10.9.8.7:2376. Is the docker daemon running?",
+        "error: ssh://eve@b7.corp.example: ssh: Could not resolve hostname b7.corp.example",
+    ],
+    ids=["name", "address", "ssh"],
+)
+def test_redact_where_an_engine_was_looked_for(says: str) -> None:
+    engine = EngineFacts(name="docker", says=says)
+    (plain,) = redact(Host(engines=(engine,))).engines
+    assert plain.says
+    assert not re.search(r"b7|corp|eve|10\.9", plain.says)
+    assert redact(Host(engines=(plain,))).engines == (plain,)
 
 
 def test_redact_names_of_user_machine_and_mirrors(tmp_path: Path) -> None:

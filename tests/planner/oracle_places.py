@@ -119,7 +119,7 @@ def _serves(place: Row, ask: Ask, *, nvcc: bool) -> bool:
         and (ask["cuda"] is None or v(place["cuda"])[: len(v(ask["cuda"]))] == v(ask["cuda"]))
         and _right_system(place, ask)
         and _flavour(place, ask, nvcc=nvcc)
-        and (not place["nvcc"] or _compiles(place, ask))
+        and (not place["nvcc"] or _compiles(place, ask, nvcc=nvcc))
         and _starts(place, ask)
         and all(_package(place, ask, name) for name in ask["packages"])
         and _python(place, ask)
@@ -147,7 +147,7 @@ def _flavour(place: Row, ask: Ask, *, nvcc: bool) -> bool:
     return whole or place["source"] == "wheels"
 
 
-def _compiles(place: Row, ask: Ask) -> bool:
+def _compiles(place: Row, ask: Ask, *, nvcc: bool) -> bool:
     toolkit = one("toolkits", cuda=place["cuda"])
     wanted = [row for row in rows()["features"] if row["name"] in ask["features"]]
     for cc in ask["cc"]:
@@ -164,7 +164,10 @@ def _compiles(place: Row, ask: Ask) -> bool:
                 return False
     if not base.get("gcc") or place["source"] == "distro":
         return True
-    return any(gcc <= toolkit["gcc_max"] for gcc in (base["gcc"], *base.get("gccs", [])))
+    floors = [r for r in rows()["compiler_floors"] if v(r["cuda_from"]) <= v(place["cuda"])]
+    least = max(floors, key=lambda r: v(r["cuda_from"]))["gcc"] if floors and nvcc else 0
+    every = (base["gcc"], *base.get("gccs", []))
+    return any(least <= gcc <= toolkit["gcc_max"] for gcc in every)
 
 
 def _starts(place: Row, ask: Ask) -> bool:

@@ -302,3 +302,11 @@ def test_the_date_is_an_input() -> None:
     late = ask("6.1", as_of="2030-01-01")
     assert {"driver-ended"} <= ids(late)
     assert ask("6.1").findings == ask("6.1", as_of="2026-12-01").findings
+
+
+def test_other_ways_are_to_the_same_toolkit_where_there_is_one() -> None:
+    """A driver of CUDA 12.8: a newer toolkit is no other way to this plan."""
+    plan = ask("9.0", driver="570.172.08")
+    assert (plan.cuda or "").startswith("12.8")
+    ways = {a.way: a.cuda for a in plan.alternatives if a.way}
+    assert (ways["apt"], ways["distro"]) == ("12.8", "12.4")

@@ -154,8 +154,20 @@ def test_a_jetsons_part_among_all_targets_has_no_driver_to_install() -> None:
 
 
 @pytest.mark.parametrize(("as_of", "said"), [("2025-01-01", True), ("2026-12-01", False)])
-def test_a_date_before_the_matrices_leaves_nothing_out(as_of: str, *, said: bool) -> None:
+def test_a_date_before_the_matrices_says_what_it_counts_for(as_of: str, *, said: bool) -> None:
     assert ("as-of-past" in ids(ask("8.9", as_of=as_of), "watch")) is said
+
+
+def test_what_came_later_is_not_planned_and_the_date_is_a_wish_to_drop() -> None:
+    plan = ask("12.0", as_of="2024-10-01")
+    assert plan.outcome == "refuse"
+    assert "--as-of 2024-10-01 (a wish)" in plan.findings[0].says
+    assert [s.argv for s in plan.findings[0].steps] == [("envbuild", "plan", "--cc", "12.0")]
+    assert ask("12.0", as_of="2025-01-23").cuda == "12.8.1"
+    late = ask("8.6", packages="torch", as_of="2024-10-01")
+    assert late.torch is not None
+    assert late.torch.version == "2.4.1"
+    assert late.image.os == "ubuntu24.04"
 
 
 def test_ampere_cards_need_the_driver_that_first_had_them() -> None:

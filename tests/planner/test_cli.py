@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from envbuild.cli.app import run
+from envbuild.host.load import load_host
 from envbuild.matrix.load import load as load_matrices
 from envbuild.planner.ranges import numbers
-from envbuild.values.codec import load
+from envbuild.values.codec import dump, load, replace
 from envbuild.values.plan import Fleet, Plan
 
 HOSTS = Path(__file__).parent.parent / "hosts"
@@ -60,7 +61,8 @@ def test_reasons_that_differ_in_the_toolkit_alone_share_a_line(capfd: Cap) -> No
     host = str(HOSTS / "h200-docker.json")
     for more in ((), ("--explain",)):
         assert run(["plan", "--host", host, "--driver", "535.288.01", *more]) == 0
-        (line,) = (x for x in capfd.readouterr().out.splitlines() if "brings a libcuda" in x)
+        told = capfd.readouterr().out.splitlines()
+        (line,) = (x for x in told if "libcuda that the tag brings" in x)
         assert " 12.3-13.4 " in line
 
 
@@ -304,7 +306,9 @@ def test_no_line_is_longer_than_a_wide_screen(capfd: Cap) -> None:
 
 def test_a_card_without_any_way_out_says_where_to_look(capfd: Cap) -> None:
     assert run(["plan", "--cc", "3.0"]) == 3
-    assert "next  envbuild matrix show --cc 3.0 tells what is known of it" in capfd.readouterr().out
+    out = capfd.readouterr().out
+    assert "next  envbuild matrix show --cc 3.0 tells what is known of it" in out
+    assert "install CUDA 10.2" in out
 
 
 def test_a_driver_that_is_newer_than_recommended_is_left_alone(capfd: Cap) -> None:
@@ -372,3 +376,22 @@ def test_the_steps_of_a_finding_are_in_the_table_each_command_on_one_line(capfd:
     assert len(found.steps) > 2
     for step in found.steps:
         assert any(shlex.join(step.argv) == line.strip() for line in table)
+
+
+def test_each_node_of_an_image_has_its_own_way_to_the_gpu(tmp_path: Path, capfd: Cap) -> None:
+    """Recorded hosts; the last is made: the same machine whose docker was not told of the GPU."""
+    cdi = load_host(str(HOSTS / "rtx5090-docker-cdi.json"))
+    bare = tuple(replace(e, access=()) for e in cdi.engines)
+    (tmp_path / "cdi.json").write_bytes(dump(cdi))
+    (tmp_path / "bare.json").write_bytes(dump(replace(cdi, engines=bare)))
+    file = tmp_path / "hosts.yaml"
+    file.write_text(
+        "- {name: a, host: cdi.json}\n- {name: b, host: bare.json}\n- {name: c, gpus: [RTX 5090]}\n"
+    )
+    assert run(["plan", "--fleet", str(file), "--json"]) == 0
+    nodes = json.loads(capfd.readouterr().out)["nodes"]
+    assert [node.get("access") for node in nodes] == ["cdi", "none", None]
+    assert run(["plan", "--fleet", str(file)]) == 0
+    told = capfd.readouterr().out
+    assert "GPU access cdi" in told
+    assert "no GPU in its containers yet" in told

@@ -233,3 +233,17 @@ def test_a_long_request_still_gets_a_conflict_without_waste() -> None:
     assert not _serves(asked, made.core)
     for part in made.core:
         assert _serves(asked, tuple(p for p in made.core if p != part))
+
+
+@pytest.mark.parametrize(
+    ("cc", "cuda", "driver"),
+    [("2.0", "8.0", "R390"), ("2.1", "8.0", "R390"), ("3.0", "10.2", "R470"), ("3.5", None, "")],
+)
+def test_cards_that_every_toolkit_left_hear_of_their_last_ones(
+    cc: str, cuda: str | None, driver: str
+) -> None:
+    """The first card that is served, 3.5, has a plan of its own."""
+    plan = ask(cc)
+    assert (plan.outcome == "refuse") is (cuda is not None)
+    steps = [s.text for f in plan.findings if f.id == "conflict" for s in f.steps]
+    assert [f"CUDA {cuda}," in s and f"driver {driver}" in s for s in steps] == [True] * bool(cuda)

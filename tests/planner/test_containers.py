@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from envbuild.host.access import access_of, containers, lack
+from envbuild.host.access import OF_PODMAN, access_of, containers, lack
 from envbuild.matrix.load import load
 from envbuild.values.codec import replace
 from envbuild.values.finding import Finding
@@ -325,3 +325,46 @@ def test_the_way_in_does_not_change_where_nothing_is_missing() -> None:
     assert access_of(machine(docker("cdi", *HOOK)), "docker") == "cdi"
     assert access_of(machine(docker(*HOOK)), "docker") == "gpus"
     assert access_of(machine(), "podman") == "cdi"
+
+
+@pytest.mark.parametrize(
+    ("version", "older"), [("3.4.4", True), ("4.0.9", True), ("4.1.0", False), ("4.9.3", False)]
+)
+def test_a_podman_from_before_cdi_gives_no_gpu_whatever_lies_here(
+    version: str, *, older: bool
+) -> None:
+    plan = ask(host=machine(podman("cdi", version=version), cdi=(CDI,), os="ubuntu22.04"))
+    assert ("container-access" in ids(plan, "warn")) is older
+    if older:
+        told = found(plan, "container-access")
+        assert "is older than CDI" in told.says
+        assert "docker-ce" in commands(told)
+
+
+def test_a_docker_that_is_down_goes_before_a_podman_that_cannot() -> None:
+    """Nobody installs docker a second time, where the first one is only not started."""
+    old = podman(version="3.4.4")
+    down = machine(docker(says="Cannot connect"), old, os="ubuntu22.04")
+    plan = ask(host=down)
+    assert commands(found(plan, "container-access")) == "sudo systemctl enable --now docker"
+    assert plan.access == "gpus"
+    # podman under the name of docker is no docker.
+    named = machine(docker(says=OF_PODMAN), old, os="ubuntu22.04")
+    assert "docker-ce" in commands(found(ask(host=named), "container-access"))
+    able = machine(docker(says="Cannot connect"), podman("cdi", version="4.9.3"), cdi=(CDI,))
+    assert "container-access" not in ids(ask(host=able))
+
+
+def test_podman_is_no_way_out_where_it_does_not_read_the_specification() -> None:
+    new = replace(CDI, version="0.7.0")
+    for version, way in (("4.9.3", False), ("5.1.0", True)):
+        here = machine(docker(), podman("cdi", version=version), cdi=(new,))
+        assert found(ask(host=here), "container-access").why.endswith("--engine podman") is way
+
+
+def test_of_a_server_elsewhere_no_flag_is_promised() -> None:
+    for engine in (docker(endpoint="ssh"), docker(says="Cannot connect", endpoint="ssh")):
+        told = found(ask(host=machine(engine)), "container-access")
+        assert "works" not in told.why
+        assert ("does not answer" in told.says) is not engine.answers
+        assert "detect --json" in commands(told)

@@ -1,12 +1,15 @@
 """What a plan says of cards and machines: undriven cards, MIG, vGPU."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from envbuild.advice.doctor import diagnose
+from envbuild.advice.scene import Scene
 from envbuild.planner.cards import is_vgpu
+from envbuild.values.codec import Pairs, replace
 from envbuild.values.codec import load as read
-from envbuild.values.codec import replace
 from envbuild.values.host import Driver, Gpu, Host, Mig, Module, Os
 from tests.planner.ask import ask, ids
 
@@ -124,3 +127,63 @@ def test_a_known_machine_is_judged_by_its_own_way_in() -> None:
     assert plan.layout.purge_compat
     declared = ask("12.0", driver="570.124.06", cuda="12.9", toolkit_source="image")
     assert "image-require" in ids(declared, "warn")
+
+
+def _board(count: int, pci_id: str = "10de:2330", **fields: Any) -> Host:  # noqa: ANN401
+    """Made: a machine with so many of these GPUs; the ids are those of `gpus.yaml`."""
+    cc = {"10de:2330": "9.0", "10de:2331": "9.0", "10de:3182": "10.3"}[pci_id]
+    gpus = (Gpu(cc=cc, pci_id=pci_id, source="nvml", fabric=fields.pop("fabric", None)),) * count
+    driver = Driver(version="580.95.05", cuda="13.0", module="open")
+    made = Host(kind="made", gpus=gpus, driver=driver, os=Os(id="ubuntu24.04", arch="x86_64"))
+    return replace(made, **fields)
+
+
+@pytest.mark.parametrize(
+    ("here", "severity", "text"),
+    [
+        (_board(8), "watch", "not known"),
+        (_board(7), None, ""),
+        (_board(8, "10de:2331"), None, ""),  # on PCIe cards
+        (_board(2, nvswitches=4), "watch", "not known"),
+        (_board(8, fabric="completed"), None, ""),
+        (_board(8, fabric="in-progress"), "warn", "wait to be joined"),
+        (_board(8, services=Pairs({"nvidia-fabricmanager": "active"})), "watch", "not known"),
+        (_board(8, services=Pairs({"docker": "active"})), "warn", "is not installed"),
+        (_board(8, services=Pairs({"nvidia-fabricmanager": "failed"})), "warn", "is failed"),
+        (
+            _board(8, packages=Pairs({"nvidia-fabricmanager-580": "580.82.07-1"})),
+            "warn",
+            "580.82.07 is not of the driver's version 580.95.05",
+        ),
+        (_board(8, driver=None), "watch", "the driver alone does not join them"),
+    ],
+)
+def test_gpus_behind_nvswitches_need_the_fabric_manager(
+    here: Host, severity: str | None, text: str
+) -> None:
+    found = [f for f in ask(host=here).findings if f.id == "fabric-manager"]
+    assert [f.severity for f in found] == ([severity] if severity else [])
+    assert all(text in f.why and f.steps for f in found)
+    # What `doctor` calls a fault is a warning of the plan, and the other way round.
+    told = {f.id for f in diagnose(Scene(host=here))}
+    assert ("fabric-manager" in told) == (severity == "warn")
+
+
+def test_the_switches_of_a_newer_board_need_their_subnet_manager() -> None:
+    (found,) = (f for f in ask(host=_board(8, "10de:3182")).findings if f.id == "fabric-manager")
+    assert any("nvidia-fabricmanager=580.95.05*' nvlsm" in " ".join(s.argv) for s in found.steps)
+    inside = _board(8, "10de:3182", inside_container="docker")
+    (found,) = (f for f in ask(host=inside).findings if f.id == "fabric-manager")
+    assert "ask who runs the machine" in found.steps[0].text
+
+
+@pytest.mark.parametrize(
+    ("l4t", "told"),
+    [("r32.4.4", True), ("32.7", False), ("r32.7.1", False), ("r32.7.6", False), ("r36.4", False)],
+)
+def test_an_image_that_is_newer_than_the_jetson_it_borrows_cuda_from(
+    l4t: str, *, told: bool
+) -> None:
+    """The image of L4T 32 is one tag, 32.7.1; later ones hold their own CUDA (`jetson.yaml`)."""
+    cc = "6.2" if "32" in l4t else "8.7"
+    assert ("l4t-image-newer" in ids(ask(cc, l4t=l4t), "warn")) is told

@@ -7,9 +7,16 @@ import pytest
 from envbuild.matrix.load import load
 from envbuild.planner.plan import plan
 from envbuild.planner.resolve import resolve
+from envbuild.render.view import image_name
 from envbuild.values.plan import Plan
 from envbuild.values.request import Request, Wish
 from tests.planner.ask import ask, ids, why
+
+
+def built(plan: Plan) -> tuple[str, ...]:
+    """The words of the steps that build a source on top of the image."""
+    steps = [step.text for f in plan.findings if f.id == "package-source" for step in f.steps]
+    return tuple(word for text in steps for word in text.replace("\\n", " ").split())
 
 
 def says(id: str, cc: str, **fields: Any) -> list[str]:  # noqa: ANN401
@@ -139,12 +146,13 @@ def test_torch_brings_the_triton_and_cudnn_that_it_requires() -> None:
     [
         ("nccl", "nvidia-nccl-cu12"),
         ("dali", "nvidia-dali-cuda120"),
-        ("tensorrt", "tensorrt-cu12<10.5"),
+        ("tensorrt", '"tensorrt-cu12<10.5"'),
         ("nvidia-nccl-cu12", "nvidia-nccl-cu12"),
     ],
 )
 def test_what_people_call_a_library_is_not_its_package(asked: str, installed: str) -> None:
-    assert installed in ask("7.0", packages=asked).packages
+    plan = ask("7.0", packages=asked)
+    assert installed in (*plan.packages, *built(plan))
 
 
 def test_a_version_belongs_to_the_requirement_that_had_it() -> None:
@@ -262,7 +270,7 @@ def test_python_packages_on_a_system_whose_packages_are_not_installed() -> None:
         ("xformers", "6.0", "xformers==0.0.30"),
         ("xformers", "7.5", "xformers==0.0.35"),
         ("flash-attn", "7.5", ""),
-        ("flash-attn", "8.0", "flash-attn"),
+        ("flash-attn", "8.0", "flash-attn"),  # as a step
         ("cudf", "6.1", ""),
         ("cudf", "7.0", "cudf-cu12"),
         ("cudf", "7.5", "cudf-cu13"),
@@ -274,7 +282,7 @@ def test_python_packages_on_a_system_whose_packages_are_not_installed() -> None:
 def test_where_a_package_begins(packages: str, cc: str, requirement: str) -> None:
     plan = ask(cc, packages=packages)
     assert (plan.outcome == "refuse") == (not requirement)
-    assert requirement in (*plan.packages, "")
+    assert requirement in (*plan.packages, *built(plan), "")
 
 
 @pytest.mark.parametrize(
@@ -398,3 +406,146 @@ def test_a_torch_that_nobody_typed_is_not_called_a_flag(packages: str, called: s
     plan = ask("6.1", packages=packages)
     (clash,) = [f for f in plan.findings if f.id == "conflict"]
     assert called in clash.says
+
+
+@pytest.mark.parametrize(
+    ("numpy", "installed"), [("", "numpy<2"), ("==1.26.4", "numpy<2,==1.26.4"), ("==2.1", "")]
+)
+def test_a_package_that_two_ask_for_is_one_requirement(numpy: str, installed: str) -> None:
+    """Torch 2.2 was built for numpy 1 and does not say so."""
+    plan = ask("8.6", packages=f"torch==2.2.0,numpy{numpy}")
+    assert plan.packages == (("torch==2.2.0", installed) if installed else ())
+    assert "package-unknown" not in ids(plan)
+    assert any("torch 2.2.0 needs numpy<2" in f.says for f in plan.findings)
+
+
+def test_beside_a_torch_that_says_what_it_needs_a_package_stands_as_it_was_asked_for() -> None:
+    plan = ask("8.6", packages="torch==2.8.0,numpy")
+    assert plan.packages == ("torch==2.8.0", "numpy")
+    assert "package-unknown" in ids(plan)
+
+
+def test_all_cards_of_a_torch_are_those_that_its_wheel_has_code_for() -> None:
+    plan = ask("all", packages="torch==2.8.0")
+    assert plan.cc == ("7.0", "7.5", "8.0", "8.6", "9.0", "10.0", "12.0")
+    assert not {"no-cc", "torch-code"} & ids(plan)
+    (chosen,) = [f.says for f in plan.findings if f.id == "toolkit-chosen"]
+    assert "all that the wheel has code for, sm_70, sm_75" in chosen
+    (other,) = says("torch-every", "all", packages="torch==2.8.0")
+    assert "no code for sm_50, sm_60: its build from cu126" in other
+    assert not says("torch-every", "all", arch="aarch64", packages="torch==2.8.0")
+    assert "no-cc" in ids(ask(packages="torch==2.8.0"))
+
+
+def test_all_cards_of_a_toolkit_beside_a_torch_that_has_fewer() -> None:
+    plan = ask("all", packages="torch==2.8.0", features="extension")
+    assert {"5.0", "8.7"} <= set(plan.cc)
+    (lacks,) = says("torch-code", "all", packages="torch==2.8.0", features="extension")
+    assert "no code for cc 5.0, 5.2" in lacks
+    assert "torch-ptx" not in ids(plan)
+    base = ask("all", flavour="base")
+    assert base.cc
+    assert "no-cc" not in ids(base)
+
+
+def test_what_has_its_source_alone_is_built_on_top_by_a_step() -> None:
+    """The index has no wheel of flash-attn, and images are made of wheels."""
+    made = ask("8.6", packages="torch==2.8.0,flash-attn==2.8.3")
+    assert made.outcome == "warn"
+    assert made.image.flavour == "devel"
+    assert made.toolkit_source == "image"
+    assert not any("flash" in package for package in made.packages)
+    assert {"torch==2.8.0", "ninja", "packaging", "psutil", "setuptools", "wheel"} <= {
+        *made.packages
+    }
+    (found,) = [f for f in made.findings if f.id == "package-source"]
+    (step,) = found.steps
+    assert f"FROM {image_name(made)}\\n" in step.text
+    assert (
+        "MAX_JOBS=4 pip install --no-cache-dir --no-build-isolation flash-attn==2.8.3" in step.text
+    )
+    wheels = ask("8.6", packages="torch==2.8.0,xformers")
+    assert "package-source" not in ids(wheels)
+    assert wheels.toolkit_source == "wheels"
+
+
+def test_what_is_compiled_needs_a_compiler() -> None:
+    plan = ask("8.6", packages="torch==2.8.0,flash-attn", flavour="runtime")
+    assert plan.outcome == "refuse"
+    assert any("--with flash-attn compiles for the GPU" in f.says for f in plan.findings)
+    assert ask("8.6", packages="torch==2.8.0", flavour="runtime").outcome != "refuse"
+
+
+def test_a_source_that_compiles_nothing_needs_no_compiler() -> None:
+    plan = ask("8.6", packages="tensorrt", cuda="12", flavour="runtime")
+    assert plan.outcome == "warn"
+    assert {"setuptools", "wheel"} <= {*plan.packages}
+    (found,) = [f for f in plan.findings if f.id == "package-source"]
+    assert "MAX_JOBS" not in found.steps[0].text
+    # The only wheel of tensorrt-cu13 is an empty 0.0.0a0.
+    assert "package-source" in ids(ask("8.6", packages="tensorrt", cuda="13"))
+    assert "package-source" not in ids(ask("8.6", packages="cudf", cuda="13"))
+
+
+def test_on_a_machine_the_source_is_built_in_its_environment() -> None:
+    plan = ask("8.6", packages="torch==2.8.0,flash-attn", where="host")
+    (found,) = [f for f in plan.findings if f.id == "package-source"]
+    assert found.steps[0].argv[:3] == ("env", "MAX_JOBS=4", "cuda-venv/bin/python")
+
+
+@pytest.mark.parametrize(
+    ("cc", "version", "step"),
+    [
+        # 2.7.0 from cu128 is the first with sm_120.
+        ("12.0", "2.6.0", "the first newer torch that serves this: torch 2.7.0 from cu128"),
+        ("7.5", "2.16.0", ""),
+        ("6.1", "2.15.0", ""),  # without a version the nearest is found, too
+        ("6.1,12.0", "2.8.0", ""),
+    ],
+)
+def test_a_refusal_names_the_nearest_torch(cc: str, version: str, step: str) -> None:
+    plan = ask(cc, packages=f"torch=={version}")
+    (clash,) = [f for f in plan.findings if f.id == "conflict"]
+    near = [s for s in clash.steps if "torch that serves this" in s.why]
+    assert [step in s.why for s in near] == [True] * bool(step)
+    assert all("torch==2.7.0" in s.argv for s in near)
+
+
+def test_a_build_is_called_by_all_its_indexes() -> None:
+    plan = ask("6.1,12.0", packages="torch==2.8.0")
+    assert any("torch 2.8.0 from pypi and cu128 (CUDA 12.8)" in f.says for f in plan.findings)
+    assert any("torch 2.8.0 from cu126 (CUDA 12.6)" in f.says for f in plan.findings)
+
+
+@pytest.mark.parametrize(
+    ("l4t", "gpu", "wish", "address"),
+    [
+        ("36.4", "Jetson AGX Orin", "torch==2.8.0", "https://pypi.jetson-ai-lab.io/jp6/cu126"),
+        ("36.4", "Jetson AGX Orin", "cupy", "https://pypi.jetson-ai-lab.io/jp6/cu126"),
+        ("36.3", "Jetson AGX Orin", "torch==2.4.0", "compute/redist/jp/v60/pytorch/"),
+        ("32", "Jetson Nano", "torch==1.10.0", "https://github.com/dusty-nv/jetson-containers"),
+        ("38.4", "Jetson AGX Thor", "torch==2.8.0", "https://pypi.jetson-ai-lab.io/sbsa/cu130"),
+    ],
+)
+def test_a_jetson_hears_where_its_builds_are(l4t: str, gpu: str, wish: str, address: str) -> None:
+    plan = ask(gpus=(gpu,), l4t=l4t, packages=wish)
+    assert plan.outcome == "refuse"
+    steps = plan.findings[0].steps
+    assert any(address in " ".join((*step.argv, step.text)) for step in steps)
+    assert all(step.check for step in steps if step.argv[:1] != ("envbuild",))
+
+
+def test_other_cards_hear_nothing_of_the_builds_for_jetsons() -> None:
+    refused = ask("12.0", packages="torch==2.6.0")
+    assert not any("jetson" in " ".join((*s.argv, s.text)) for s in refused.findings[0].steps)
+    bare = ask(gpus=("Jetson AGX Orin",), l4t="36.4", features="fp8")
+    assert bare.outcome == "refuse"
+    assert not any("jetson-containers" in step.text for step in bare.findings[0].steps)
+
+
+def test_a_plan_for_thor_names_the_index_of_its_l4t() -> None:
+    (index,) = says(
+        "jetson-index", "", gpus=("Jetson AGX Thor",), l4t="38.4", packages="torch==2.9.1"
+    )
+    assert "https://pypi.jetson-ai-lab.io/sbsa/cu130" in index
+    assert not says("jetson-index", "9.0", arch="aarch64", packages="torch==2.9.1")

@@ -74,6 +74,7 @@ HARD: list[tuple[str, str, Q, Q]] = [
     ("glibc-clash", "13.1 wheels None", {"where": "host", "glibc": "2.42"}, {"where": "host", "glibc": "2.41"}),
     ("glibc-clash", "13.1 wheels None", {"where": "host", "glibc": "2.42"}, {"skip": "13.2 wheels None", "where": "host", "glibc": "2.42"}),
     ("compiler-there", "12.6 redist ubuntu26.04", {}, {"skip": "12.8 redist ubuntu26.04"}),
+    ("compiler-there", "12.3 image centos7", {}, {"flavour": "runtime"}),
     ("tag-exists", "13.2.1 image ubuntu24.04", {"flavour": "base"}, {"flavour": "devel"}),
     ("package-beside", "13.0 image", {"cc": "8.6", "packages": "numba,numpy==2.5"}, {"cc": "8.6", "packages": "numba,numpy==2.4"}),
     ("package-served", "11.8 image", {"cc": "8.6", "packages": "numba"}, {"skip": "12.0 image", "cc": "8.6", "packages": "numba"}),
@@ -99,16 +100,20 @@ HARD: list[tuple[str, str, Q, Q]] = [
     ("own-compiler", "13.3 wheels None", {"where": "host", "gcc": "6.5"}, {"where": "host", "gcc": "7.5"}),
     ("own-compiler", "12.9 redist None", {"where": "host", "gcc": "5.4"}, {"where": "host", "gcc": "6.1"}),
     ("own-compiler", "11.8 redist None", {"where": "host", "gcc": "4.8"}, {"where": "host", "gcc": "6.1"}),
+    ("toolkit-released", "12.8 image", {"as_of": "2025-01-22"}, {"as_of": "2025-01-23"}),
+    ("base-released", "wheels ubuntu26.04", {"as_of": "2026-03-31"}, {"as_of": "2026-04-01"}),
     ("base-supported", "image ubuntu22.04", {"as_of": "2028-01-01"}, {"as_of": "2027-06-30"}),
 ]  # fmt: skip
 
 BUILDS: list[tuple[str, str, Q, Q]] = [
     ("torch-version", "2.8.0-cu126", {"packages": "torch==2.7.1"}, {"packages": "torch==2.8"}),
     ("torch-version", "2.8.0-cu126", {"packages": "torch==2.8.0+cu128"}, {"packages": "torch==2.8.0+cu126"}),
+    ("torch-released", "2.8.0-cu126", {"packages": "torch", "as_of": "2025-08-05"}, {"packages": "torch", "as_of": "2025-08-06"}),
     ("torch-pair", "2.8.0-cu126", {"packages": "torch,torchvision==0.22"}, {"packages": "torch,torchvision==0.23"}),
     ("torch-pins", "2.9.1-pypi", {"packages": "torch,triton==3.2.0"}, {"packages": "torch,triton==3.5.1"}),
     ("torch-pins", "2.9.1-cu126", {"packages": "torch,cudnn==9.11"}, {"packages": "torch,cudnn==9.10"}),
     ("torch-pins", "2.14.0-cu132", {"packages": "torch,triton==3.5.1"}, {"packages": "torch,triton==3.8"}),
+    ("torch-beside", "2.2.0-pypi", {"packages": "torch,numpy==2.1"}, {"packages": "torch,numpy==1.26"}),
     ("package-torch", "2.9.1-cu128-x86_64", {"cc": "8.6", "packages": "torch,vllm==0.11.0"}, {"cc": "8.6", "packages": "torch,vllm==0.16.0"}),
     ("package-torch", "2.8.0-cu128-x86_64", {"cc": "8.6", "packages": "torch,tensorflow==2.21.0"}, {"cc": "8.6", "packages": "torch,tensorflow==2.20.0"}),
     ("torch-arch", "2.9.1-cu126-aarch64", {"packages": "torch"}, {"packages": "torch", "arch": "aarch64"}),

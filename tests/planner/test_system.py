@@ -8,10 +8,13 @@ import pytest
 
 from envbuild.cli.app import run
 from envbuild.errors import EnvbuildError, InputError, MachineError
+from envbuild.matrix.load import load
+from envbuild.planner.plan import plan as plan_of
 from envbuild.values.codec import dump, replace
 from envbuild.values.codec import load as read
 from envbuild.values.host import Driver, Gpu, Host, Os, Tool
-from tests.planner.ask import ask, ids, target
+from envbuild.values.plan import Plan
+from tests.planner.ask import ask, ids, table, target
 
 HOSTS = Path(__file__).resolve().parents[1] / "hosts"
 RTX = Gpu(name="NVIDIA GeForce RTX 4090", cc="8.9", source="nvidia-smi")
@@ -224,3 +227,39 @@ def test_the_machines_own_compiler_has_its_plain_name(
 ) -> None:
     plan = ask("6.1", base_os=base_os, gcc=gcc, where="host", cuda="12.9")
     assert plan.env.get("NVCC_CCBIN") == ccbin
+
+
+@pytest.mark.parametrize(
+    ("os", "cuda", "outcome", "finding"),
+    [
+        ("centos7", "12.3", "refuse", "takes gcc 6 to 12; centos7 has gcc 4"),
+        ("ubi7", "12.1", "refuse", "takes gcc 6 to 12; ubi7 has gcc 4"),
+        ("centos7", "11.8", "warn", "whether CUDA 11.8 takes gcc 4, that of centos7, is not known"),
+        ("cm2", "12.9", "warn", "the compiler of cm2 is not in the matrices"),
+        ("rockylinux8", "12.3", "ok", ""),
+        ("rockylinux8", "11.8", "ok", ""),
+    ],
+)
+def test_the_gcc_of_a_base_is_at_the_toolkits_floor(
+    os: str, cuda: str, outcome: str, finding: str
+) -> None:
+    plan = ask("8.6", base_os=os, cuda=cuda)
+    assert plan.outcome == outcome
+    assert not finding or any(f.id == "host-compiler" and finding in f.says for f in plan.findings)
+
+
+def test_what_compiles_nothing_takes_a_base_with_an_old_compiler() -> None:
+    plan = ask("8.6", base_os="centos7", cuda="12.3", flavour="runtime")
+    assert plan.outcome != "refuse"
+    assert any("centos7 gets no updates since 2024-06" in f.says for f in plan.findings)
+
+
+def test_every_base_has_an_end_or_says_that_none_is_known() -> None:
+    bases = {place.os for place in table().places if place.os is not None} - {"l4t"}
+    assert {os for os in bases if os not in table().oses or not table().oses[os].ends} == set()
+    without = tuple(os for os in load().oses if os.id != "rockylinux9")
+    unknown = replace(load(), oses=without, digest="without rockylinux9")
+    bare = plan_of(target("8.6", base_os="rockylinux9"), unknown)
+    assert isinstance(bare, Plan)
+    assert bare.outcome == "warn"
+    assert {"host-compiler", "os-end-unknown"} <= ids(bare, "warn")

@@ -6,7 +6,7 @@ From 1.19.1 on the container toolkit writes CDI 0.7.0, which older engines refus
 from collections.abc import Iterator
 
 from envbuild.advice.fixes.features import below, feature, release
-from envbuild.host.access import Containers
+from envbuild.host.access import Containers, knows_no_cdi
 from envbuild.matrix.model.reference import EngineFeature, Reference
 from envbuild.planner.ranges import numbers
 from envbuild.values.finding import Step
@@ -28,9 +28,12 @@ def unread(
 ) -> EngineFeature | None:
     """What an engine lacks to read any specification of the GPUs; None = it reads one, or no word.
 
-    Engines leave out a file that they cannot read, and take the devices of the others.
+    No word either of an engine that takes no CDI at all. Engines leave out a file that they
+    cannot read, and take the devices of the others.
     """
     row = feature(rows, engine.name, f"cdi-{_FORM}")
+    if "cdi" not in engine.access or knows_no_cdi(engine):
+        return None
     if not below(release(engine), row.since) or any(d.startswith(GPU) for d in engine.devices):
         return None
     forms = [_form(spec) for spec in specs if any(d.startswith(GPU) for d in spec.devices)]
@@ -57,7 +60,9 @@ def readable(
     newer = Step(
         why="or an engine that reads the new form",
         text=f"update {engine.name} to {row.since} or newer",
-        check=f"{engine.name} --version",
+        check="docker info --format '{{.ServerVersion}}'"
+        if engine.name == "docker"
+        else f"{engine.name} --version",
     )
     return (*described(rows, here, engine), newer)
 
@@ -65,6 +70,15 @@ def readable(
 def plain_alone(rows: Reference, engine: EngineFacts) -> bool:
     """An engine is known to read the older form alone."""
     return below(release(engine), feature(rows, engine.name, f"cdi-{_FORM}").since)
+
+
+def plain_reader(rows: Reference, engines: tuple[EngineFacts, ...]) -> EngineFacts | None:
+    """The engine here that takes CDI, and its older form alone: what it reads, all others do."""
+    able = (e for e in engines if e.answers and not knows_no_cdi(e))
+    return next(
+        (e for e in able if (e.name == "podman" or "cdi" in e.access) and plain_alone(rows, e)),
+        None,
+    )
 
 
 def described(rows: Reference, here: Containers, engine: EngineFacts) -> Iterator[Step]:

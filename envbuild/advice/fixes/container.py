@@ -66,10 +66,7 @@ def update(rows: Reference, here: Containers, least: str = "") -> tuple[Step, ..
         return ()
     row = packages(rows, replace(here, platform="linux", l4t=None))
     newer = tuple(_install(row, least)) if row is not None else (_by_hand(rows, least),)
-    newest = replace(here, toolkit=None)
-    plain = (e for e in here.engines if e.answers and "cdi" in e.access and
-             cdi.plain_alone(rows, e))  # fmt: skip
-    old = next(plain, None)
+    newest, old = replace(here, toolkit=None), cdi.plain_reader(rows, here.engines)
     return (*newer, *(cdi.described(rows, newest, old) if old is not None else ()))
 
 
@@ -112,7 +109,7 @@ def _steps(rows: Reference, here: Containers, missing: str) -> Iterator[Step]:
     if jetpack4 or "docker" in names or (here.platform == "jetson" and not names):
         yield from _docker(rows, here, found or here.engines)
     else:
-        yield from _podman(rows, here, found[0] if found else engines.podman_of(rows, here))
+        yield from _cdi(rows, here, found[0] if found else engines.installed(rows, here))
 
 
 def _install(row: ContainerPackages, least: str = "") -> Iterator[Step]:
@@ -170,15 +167,15 @@ def _docker(rows: Reference, here: Containers, clients: tuple[EngineFacts, ...])
         argv=("sudo", "nvidia-ctk", "runtime", "configure", "--runtime=docker"),
         check="grep nvidia /etc/docker/daemon.json",
     )
-    yield _restart(here, clients)
     if here.inside == "lxc":
         says = _feature(rows, "nvidia-container-toolkit", "no-cgroups-lxc")
         yield Step(
             why=f"this machine is an LXC container: {says}",
             text=f"where it has no privileges: sudo nvidia-ctk config --set {_NO_CGROUPS} "
             "--in-place",
-            check=_run(clients),
+            check="grep no-cgroups /etc/nvidia-container-runtime/config.toml: true",
         )
+    yield _restart(here, clients)
 
 
 def _unseen(rows: Reference, here: Containers, clients: tuple[EngineFacts, ...]) -> Iterator[Step]:
@@ -248,15 +245,24 @@ def no_cgroups(way: str = "gpus") -> Step:
     )
 
 
-def _podman(rows: Reference, here: Containers, engine: EngineFacts) -> Iterator[Step]:
-    """A CDI specification that this podman reads; docker of today reads it, too."""
-    version, since = release(engine), feature(rows, "podman", "cdi").since
-    if below(version, since):
+def _cdi(rows: Reference, here: Containers, engine: EngineFacts) -> Iterator[Step]:
+    """A CDI specification that this podman reads, or the docker of today in its place."""
+    version, since = release(engine), feature(rows, engine.name, "cdi").since
+    if engine.name == "podman" and below(version, since):
+        other = engines.installed(rows, here)
+        newer = f"install podman {since} or newer"
+        text = newer if other.name == "podman" else f"{newer}; or docker: the next steps"
         yield Step(
             why=f"podman {version} takes no CDI device; {since} is the first that does",
-            text=f"install podman {since} or newer, or docker",
+            text=text,
             check="podman --version",
         )
+        if other.name == "docker":
+            yield from engines.engine(rows, here)
+            engine = other
+        if here.platform == "jetson":
+            yield from _docker(rows, here, ())
+            return
     yield from cdi.described(rows, here, engine)
 
 

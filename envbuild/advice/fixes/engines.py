@@ -7,6 +7,7 @@ from envbuild.advice.fixes.features import below, feature, release
 from envbuild.host.access import Containers, is_snap
 from envbuild.matrix.model.reference import Reference
 from envbuild.planner.ranges import numbers
+from envbuild.values.codec import replace
 from envbuild.values.finding import Step
 from envbuild.values.host import EngineFacts, Tool
 
@@ -75,6 +76,8 @@ def engine(rows: Reference, here: Containers) -> Iterator[Step]:
     packed = _docker(rows, here)
     podman = _podman(rows, here)
     if podman is None and packed:
+        if here.platform == "wsl2":
+            yield _either()
         yield from packed
         return
     guide = feature(rows, "docker", "install").says
@@ -88,8 +91,10 @@ def engine(rows: Reference, here: Containers) -> Iterator[Step]:
     )
 
 
-def podman_of(rows: Reference, here: Containers) -> EngineFacts:
-    """The podman that this system has to install, in its release where that is known."""
+def installed(rows: Reference, here: Containers) -> EngineFacts:
+    """What `engine` leads to: this system's podman, or the newest docker where that is too old."""
+    if _podman(rows, here) is None:
+        return EngineFacts(name="docker")
     return EngineFacts(name="podman", version=feature(rows, "podman", f"of-{here.os}").since)
 
 
@@ -110,7 +115,26 @@ def _docker(rows: Reference, here: Containers) -> tuple[Step, ...]:
 
     os = next((row for row in load().oses if here.os in (row.id, *row.aliases)), None)
     packed = next((r for r in rows.engine_packages if os is not None and os.id in r.oses), None)
-    return docker.steps(packed, os) if packed is not None and os is not None else ()
+    if packed is None or os is None:
+        return ()
+    # A distribution in WSL may run without systemd; `service` works with and without it.
+    argv = ("sudo", "service", "docker", "start")
+    steps = docker.steps(packed, os)
+    return tuple(
+        replace(step, argv=argv, check="docker info: it names a server")
+        if here.platform == "wsl2" and step == docker.started()
+        else step
+        for step in steps
+    )
+
+
+def _either() -> Step:
+    return Step(
+        why="on WSL either docker serves, not both",
+        text="Docker Desktop on Windows, with its WSL integration on for this distribution: then "
+        "leave out all other steps, and its flag is --gpus all; or docker in here: go on",
+        check="docker info: it names a server, once there is one",
+    )
 
 
 def _on_jetson(rows: Reference, here: Containers) -> Step:

@@ -11,6 +11,12 @@ FOLDER = "envbuild-smoke"
 
 PROGRAM = f'"$HOME/{FOLDER}/smoke"'
 
+CERTIFIED = (
+    "tr -d ' \\n' <.envbuild/certificate.json | "
+    """grep -q '"exit":0,.*"name":"smoke","required":true,"verdict":"pass"'"""
+)
+"""The check that ``envbuild up`` proved a kernel: a certificate is written of what fails, too."""
+
 
 def compiled(nvcc: str, flags: str, compiler: str | None) -> Step:
     """Compile the program on the machine itself.

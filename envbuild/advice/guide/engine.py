@@ -104,7 +104,8 @@ def docker_engine(case: Case) -> Section | None:
         title="Docker Engine answers",
         why="its own packages hold BuildKit and read CDI; those of the system may be too old",
         steps=steps,
-        test="docker info --format '{{.OperatingSystem}}' | grep -qv 'Docker Desktop'",
+        # A client that reaches no daemon prints an empty line.
+        test="docker info --format '{{.OperatingSystem}}' | grep -Eqv '^$|Docker Desktop'",
         fails="permission denied: the group counts from the next login on, so open a new terminal "
         "and go on there. Cannot connect: sudo systemctl status docker says why",
         state=state(here),
@@ -303,7 +304,7 @@ def rootless(case: Case) -> Section | None:
     found = facts(case, "docker")
     return Section(
         id="rootless",
-        title="Docker without root (only if you want it)",
+        title="Docker without root",
         why="a server that runs as you; with CDI it needs no setting of its own. Never set "
         "no-cgroups while a docker with root is used: that one would get no GPU then",
         steps=docker.rootless(row),

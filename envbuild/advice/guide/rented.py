@@ -1,5 +1,6 @@
 """A rented GPU, which is a container itself: no driver to change, no engine, often no root."""
 
+from envbuild.advice.fixes import proof
 from envbuild.advice.guide import toolkit
 from envbuild.advice.guide.base import DRIVER_VERSION, Case, Make, fits, state, within
 from envbuild.values.finding import Step
@@ -51,7 +52,7 @@ def local(case: Case) -> Section:
                 check="CERTIFIED smoke",
             ),
         ),
-        test="test -s .envbuild/certificate.json",
+        test=proof.CERTIFIED,
         fails="the exit code says whose it is: 3 no toolkit fits this driver, 4 the machine or the "
         "network, 5 the build",
         source="toolkits sourced",

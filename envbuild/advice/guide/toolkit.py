@@ -22,6 +22,10 @@ def native(case: Case) -> Plan | None:
     return plan if plan.outcome != "refuse" and plan.cuda is not None else None
 
 
+_TOLD = frozenset({"host-install", "toolkit-here"})
+"""Findings that say how the toolkit comes to the machine, or how the one there is used."""
+
+
 def _nvcc(plan: Plan) -> str | None:
     """Where nvcc lies once the plan's own steps are done; None in a private folder."""
     if plan.toolkit_source == "apt" and plan.layout.archive is not None:
@@ -57,13 +61,13 @@ def toolkit(case: Case) -> Section | None:
         state=state(True if fits else (False if found or looked(case.host, "toolchain") else None)),
         seen=", ".join(f"CUDA {t.version} in {t.path}" for t in found),
         optional=case.plan.where != "host",
-        source=next(f.source for f in plan.findings if f.id in {"host-install", "toolkit-chosen"}),
+        source=next(f.source for f in plan.findings if f.id in {*_TOLD, "toolkit-chosen"}),
     )
 
 
 def _steps(plan: Plan) -> tuple[Step, ...]:
     """Packages as the plan names them; else the private folder, the first of the plan's ways."""
-    found = next((f.steps for f in plan.findings if f.id == "host-install"), ())
+    found = next((f.steps for f in plan.findings if f.id in _TOLD), ())
     return found if plan.toolkit_source in {"apt", "distro"} else found[:1]
 
 
@@ -222,7 +226,7 @@ def certified(case: Case) -> Section | None:
                 check="CERTIFIED smoke",
             ),
         ),
-        test="test -s .envbuild/certificate.json",
+        test=proof.CERTIFIED,
         fails="the exit code says whose it is: 4 the machine, 5 the build, 6 the image",
         source=f"toolkits/{minor(case.plan.cuda or '0.0')} measured",
     )

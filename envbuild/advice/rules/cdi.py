@@ -17,6 +17,7 @@ from envbuild.values.finding import Step
 from envbuild.values.host import CdiSpec, EngineFacts, Tool
 
 _BROKEN = (
+    "cdi-file-missing",
     *("cuda-999", "cuda-3", "cuda-304", "cuda-803", "cuda-804", "nvml-mismatch", "cuda-100"),
     *("nvml-unknown-error", "nvml-not-found"),
 )
@@ -79,13 +80,12 @@ def _major_of(path: str) -> str:
 
 
 def written(scene: Scene, path: str | None = None) -> tuple[Step, ...]:
-    """The specification anew, in words that the podman of this machine reads."""
-    podman = scene.engine("podman")
-    version = podman.version if podman is not None else None
-    tool = scene.host.container_toolkit or Tool(name="nvidia-container-toolkit")
-    engine = EngineFacts(name="podman", version=version, answers=True)
-    here = Containers(engines=(engine,), toolkit=tool, os=scene.host.os.id)
-    steps = container.steps(load_reference(), here)
+    """The specification anew, in the form that the engines of this machine read."""
+    rows, host = load_reference(), scene.host
+    tool = host.container_toolkit or Tool(name="nvidia-container-toolkit")
+    here = Containers(engines=host.engines, toolkit=tool, cdi=host.cdi, platform=host.platform)
+    engine = fixes.plain_reader(rows, host.engines) or EngineFacts(name="docker")
+    steps = tuple(fixes.described(rows, here, engine))
     return tuple(_into(step, path) for step in steps) if path else steps
 
 

@@ -18,10 +18,11 @@ _NEEDED = {"compute", "utility"}
 
 
 def newer_libcuda(scene: Scene) -> Iterator[Advice]:
-    """An image's own libcuda was put first, on a card that forward compatibility does not serve."""
+    """An image's own libcuda is put first, on a card that forward compatibility does not serve."""
     seen = scene.saw("cuda-804")
+    brought = _newer_than_driver(scene)
     cards = [card for _, card in scene.cards if card.forward_compat is False]
-    if seen is None or not cards:
+    if not cards or (seen is None and brought is None):
         return
     rows = load_reference()
     row = container.feature(rows, "nvidia-container-toolkit", "enable-cuda-compat-hook")
@@ -37,17 +38,37 @@ def newer_libcuda(scene: Scene) -> Iterator[Advice]:
         text='in the Dockerfile: RUN apt-get purge -y "cuda-compat-*"',
         check="the program starts; error 35 or 222 then means that the driver is too old for it",
     )
+    what = f"{brought}, newer than this driver" if brought is not None else "cuda-compat"
+    says = f"the image's own libcuda ({what}) {'was' if seen else 'will be'} loaded on "
+    why = f"It serves data-centre cards. In the container {row.says}; it does not ask which card "
     yield advice(
         "forward-compat",
-        "error",
-        f"the image's own libcuda (cuda-compat) was loaded on {cards[0].name or cards[0].cc}, "
-        "which forward compatibility does not serve (error 804)",
-        why=f"It serves data-centre cards. In the container {row.says}; it does not ask which card "
-        f"it is. {where(seen)}",
+        "error" if seen else "warn",
+        f"{says}{cards[0].name or cards[0].cc}, which forward compatibility does not serve "
+        f"(error 804{'' if seen else ' when a program starts'})",
+        why=f"{why}it is. {where(seen) if seen else ''}",
         steps=(run, purge),
         source=cite(row, f"{row.engine}-{row.feature}"),
         explains=("cuda-804",),
     )
+
+
+def _newer_than_driver(scene: Scene) -> str | None:
+    """What an image brings as a libcuda of its own, where that is newer than the driver here.
+
+    WSL and Jetson have drivers of another kind, which the hook does not replace.
+    """
+    driver = scene.driver_version
+    if scene.image is None or driver is None or not scene.native:
+        return None
+    packages = [(n, v) for n, v in scene.image.apt if n.startswith("cuda-compat-")]
+    paths = (*scene.image.drivers, *(one.path or "" for one in scene.image.resolves))
+    files = [(path, path.rpartition(".so.")[2]) for path in paths if "/compat/" in path]
+    for name, text in (*packages, *files):
+        version = release(text.rpartition(":")[2].partition("-")[0])
+        if version is not None and numbers(version)[0] > numbers(driver)[0]:
+            return f"{name} {version}" if version not in name else name
+    return None
 
 
 def drivers_in_image(scene: Scene) -> Iterator[Advice]:
@@ -120,7 +141,7 @@ def holes(scene: Scene) -> Iterator[Advice]:
     here = containers(scene.host)
     tool = scene.host.container_toolkit
     version = release(tool.version) if tool is not None else None
-    if here is None or version is None or any(map(is_snap, taken(here))):
+    if here is None or version is None or here.remote or any(map(is_snap, taken(here))):
         return
     # An image can be started either way, whatever way the engine prefers.
     found = [h for h in load().holes if any(_has(h, version, cdi=cdi) for cdi in (True, False))]

@@ -2,81 +2,46 @@
 
 from collections.abc import Iterator
 
-from envbuild.advice.installing import owner, release
+from envbuild.advice.fixes import fabric as fixes
+from envbuild.advice.installing import owner
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice, fit, jetson, loading, same_version
 from envbuild.advice.scene import Scene
+from envbuild.host.fabric import fabric_of
 from envbuild.matrix.load import load
 from envbuild.planner.table import cite
 from envbuild.values.finding import Step
 
-_FABRIC = ("nvidia-fabricmanager", "cuda-datacenter-fabricmanager")
-
 
 def fabric_manager(scene: Scene) -> Iterator[Advice]:
     """GPUs behind NVSwitches wait for the Fabric Manager, in exactly the driver's version."""
-    host, seen = scene.host, scene.saw("cuda-802")
-    joined = [gpu.fabric for gpu in host.gpus]
-    if not host.nvswitches or (seen is None and "completed" in joined):
+    rows, seen = load().situations, scene.saw("cuda-802")
+    here = fabric_of(scene.host, rows)
+    if here is None or (seen is None and here.joined):
         return
-    state = host.services.get("nvidia-fabricmanager")
-    other = _other_version(scene)
-    waits = any(word in {"in-progress", "not-started"} for word in joined)
-    looked = bool(host.services)
-    if not (seen or waits or other or (looked and state != "active")):
+    driver = scene.host.driver.version if scene.host.driver is not None else None
+    lacks = fixes.lack(here, driver)
+    if not lacks and seen is None:
         return
-    row = next(row for row in load().situations if row.what == "fabric-manager")
-    if host.inside_container is not None:
+    row = next(row for row in rows if row.what == "fabric-manager")
+    if here.inside is not None:
         steps: tuple[Step, ...] = (owner("a running Fabric Manager of the driver's version"),)
         says = "the GPUs of this machine are not joined by its Fabric Manager"
     else:
-        says = f"{host.nvswitches} NVSwitches are here, and "
-        says += f"the Fabric Manager {other}" if other else _said(state)
-        steps = _fabric_steps(scene, there=state is not None or bool(other), other=bool(other))
+        says = f"{here.switches or 'its'} NVSwitches are here, and "
+        says += lacks or "the Fabric Manager did not join its GPUs when this was written"
+        steps = fixes.steps(here, driver)
+    # Where nothing shows the switches, another machine may manage them for this one.
+    known = here.switches or here.waits or seen is not None
     yield advice(
         "fabric-manager",
-        "error",
+        "error" if known else "warn",
         says,
         why=f"{row.says}. " + (where(seen) if seen else ""),
         steps=steps,
         source=cite(row, row.what),
         explains=("cuda-802", "cuda-999", "cuda-3", "nccl-error"),
     )
-
-
-def _said(state: str | None) -> str:
-    return f"nvidia-fabricmanager is {state}" if state else "the Fabric Manager is not installed"
-
-
-def _other_version(scene: Scene) -> str:
-    """``580.95.05 is not of the driver's version 580.105.08``, or empty."""
-    driver = scene.host.driver.version if scene.host.driver is not None else None
-    for name, text in scene.host.packages:
-        version = release(text.partition("-")[0]) if name.startswith(_FABRIC) else None
-        if version is not None and driver is not None and version != driver:
-            return f"{version} is not of the driver's version {driver}"
-    return ""
-
-
-def _fabric_steps(scene: Scene, *, there: bool, other: bool) -> tuple[Step, ...]:
-    driver = scene.host.driver.version if scene.host.driver is not None else None
-    wanted = f"of version {driver}" if driver else "of the driver's version"
-    install = Step(
-        why="it works with the driver of its own version alone",
-        text=f"install the package nvidia-fabricmanager {wanted}, from where the driver is from",
-        check=f"nv-fabricmanager --version: {driver or 'the version of the driver'}",
-    )
-    start = Step(
-        why="it joins the GPUs through the switches, now and at each start",
-        argv=("sudo", "systemctl", "enable", "--now", "nvidia-fabricmanager"),
-        check="nvidia-smi -q: Fabric, State: Completed",
-    )
-    said = Step(
-        why="where it ends again, it says why",
-        argv=("sudo", "journalctl", "-u", "nvidia-fabricmanager", "-n", "50"),
-        check="no line with an error",
-    )
-    return (start, said) if there and not other else (install, start)
 
 
 def compute_mode(scene: Scene) -> Iterator[Advice]:

@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import driver as fixes
+from envbuild.advice.fixes import engines
+from envbuild.advice.fixes.features import feature, release
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.rules.fit import SILENT
 from envbuild.advice.scene import Scene, is_version
 from envbuild.advice.stack import torch_version
+from envbuild.host.access import containers
 from envbuild.matrix.load import load, load_reference
 from envbuild.matrix.model import JetsonRow
 from envbuild.planner.ranges import numbers
@@ -176,4 +179,24 @@ def no_smi(scene: Scene) -> Iterator[Advice]:
     )
 
 
-RULES: tuple[Rule, ...] = (server_driver, image_of_another_line, server_wheels)
+def iptables_raw(scene: Scene) -> Iterator[Advice]:
+    """A docker that is newer than the kernel of its L4T allows."""
+    rows, here, engine = load_reference(), containers(scene.host), scene.engine("docker")
+    if here is None or engine is None or not engine.answers:
+        return
+    if not engines.needs_raw(rows, release(engine)) or not engines.lacks_raw(rows, here):
+        return
+    seen = scene.saw("iptables-raw")
+    row, mended = (feature(rows, name, "iptables-raw") for name in ("docker", "l4t"))
+    yield advice(
+        "docker-iptables-raw",
+        "error" if seen else "warn",
+        f"docker {engine.version} {row.says}; the kernel of L4T {here.l4t} does not have it",
+        why=f"{mended.since} is the first L4T with it. {where(seen) if seen else ''}",
+        steps=tuple(engines.engine(rows, here)),
+        source=cite(row, f"{row.engine}-{row.feature}"),
+        explains=("iptables-raw",),
+    )
+
+
+RULES: tuple[Rule, ...] = (server_driver, image_of_another_line, server_wheels, iptables_raw)

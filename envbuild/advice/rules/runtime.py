@@ -7,7 +7,7 @@ from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice, cdi, compat, confine
 from envbuild.advice.rules.fit import NO_GPU
 from envbuild.advice.scene import Scene
-from envbuild.host.access import Containers, containers, is_snap, lack, taken
+from envbuild.host.access import Containers, containers, is_snap, knows_no_cdi, lack, taken
 from envbuild.matrix.load import load, load_reference
 from envbuild.planner.table import cite
 from envbuild.values.codec import replace
@@ -157,6 +157,9 @@ def no_way(scene: Scene) -> Iterator[Advice]:
 
 def _told(here: Containers, engine: EngineFacts, missing: str) -> tuple[str, str]:
     named = " ".join(filter(None, (engine.name, engine.version)))
+    if here.remote and missing != "answer":
+        says = f"{named}, asked over {here.remote}, gives its containers no GPU"
+        return "container-toolkit-not-configured", says
     if missing == "answer":
         return "container-engine", f"{engine.name} does not answer: {engine.says or 'no word'}"
     if missing == "toolkit":
@@ -164,7 +167,9 @@ def _told(here: Containers, engine: EngineFacts, missing: str) -> tuple[str, str
         return "container-toolkit-missing", f"{named} gives its containers no GPU: {says}"
     version = here.toolkit.version if here.toolkit is not None else None
     lacks = (
-        "no CDI specification describes the GPUs"
+        "this podman is older than CDI"
+        if knows_no_cdi(engine)
+        else "no CDI specification describes the GPUs"
         if engine.name == "podman"
         else "docker was not told of it, or not restarted since"
     )

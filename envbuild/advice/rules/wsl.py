@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from envbuild.advice.fixes import windows, wsl
 from envbuild.advice.installing import is_other, packages, release
 from envbuild.advice.rows import where
-from envbuild.advice.rules import Advice, Rule, advice, wsl_engines
+from envbuild.advice.rules import Advice, Rule, advice, wsl_engines, wsl_unseen
 from envbuild.advice.rules.fit import SILENT
 from envbuild.advice.rules.wsl_engines import cited, in_linux, need
 from envbuild.advice.scene import Scene
@@ -15,7 +15,8 @@ from envbuild.planner.ranges import numbers
 from envbuild.values.finding import Step
 from envbuild.values.host import Tool
 
-_GONE = (*SILENT, "wsl-blocked", "wsl-init-error", "wsl-libcuda-missing", "cuda-304", "dxcore")
+_GONE = (*SILENT, "wsl-blocked", "wsl-init-error", "wsl-libcuda-missing", "cuda-304", "dxcore",
+         "wsl-no-card")  # fmt: skip
 """What programs in WSL say where Windows' GPU does not reach them."""
 
 
@@ -287,5 +288,6 @@ RULES: tuple[Rule, ...] = (
     windows_driver,
     old_kernel,
     card,
+    wsl_unseen.no_card,
     *wsl_engines.RULES,
 )

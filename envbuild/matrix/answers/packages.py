@@ -79,6 +79,7 @@ def package(text: str, cc: str) -> Iterator[Line]:
                 "compiles for the card at run time" if r.compiles else "",
                 "calls a C compiler" if r.needs_compiler else "",
                 "brings a cuDNN" if r.cudnn else "",
+                "source alone" if r.sdist else "",
                 f"Python {' '.join(r.pythons)}" if r.pythons else "",
             ]
         )

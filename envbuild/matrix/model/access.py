@@ -40,11 +40,14 @@ class Situation(Row):
         what: ``mig``, ``vgpu``, ``fabric-manager``.
         least: lowest release that will do, where the fact has one.
         says: the fact, for people.
+        gpus, pci_ids: it holds for machines with at least so many GPUs of these devices.
     """
 
     what: str
     least: str | None = None
     says: str
+    gpus: int | None = None
+    pci_ids: tuple[str, ...] = ()
 
 
 class Hole(Row):

@@ -44,6 +44,7 @@ class Os(Row):
         gcc: major of the default compiler; ``gccs`` all majors its archive has.
         python: its own python3, ``3.12``.
         lts: a long-term release; ``ends`` YYYY-MM of standard support.
+        released: YYYY-MM, where known.
         family: apt or rpm.
     """
 
@@ -57,6 +58,7 @@ class Os(Row):
     glibc: str | None = None
     python: str | None = None
     lts: bool = False
+    released: str | None = None
     ends: str | None = None
 
 
@@ -67,6 +69,8 @@ class JetsonRow(Row):
         os: the system it is built on, ``ubuntu22.04``.
         devices: the modules it is for, in words.
         mounted: its image holds no CUDA, that of the machine is mounted into it.
+        index: address of NVIDIA's index of packages that are built for it; ``wheels`` that of its
+            folder of torch wheels.
     """
 
     l4t: str
@@ -78,3 +82,5 @@ class JetsonRow(Row):
     os: str | None = None
     devices: str = ""
     mounted: bool = False
+    index: str | None = None
+    wheels: str | None = None

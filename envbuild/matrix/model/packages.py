@@ -69,6 +69,9 @@ class PackageRule(Row):
             versions that it is built for, where known.
         shares: what it requires of libraries that torch's wheels require in one version too, by
             the fields of `TorchBuild`: ``nccl>=2.27.7``; ``cuda==12.5``: every library of it.
+        sdist: the index has its source alone; ``build_needs`` what its build takes from the
+            environment.
+        compiled: that source is compiled with nvcc, against the torch that is there.
     """
 
     name: str
@@ -92,6 +95,9 @@ class PackageRule(Row):
     torch: bool = False
     for_torch: str = ""
     shares: tuple[str, ...] = ()
+    sdist: bool = False
+    build_needs: tuple[str, ...] = ()
+    compiled: bool = False
     extra: tuple[str, ...] = ()
 
 

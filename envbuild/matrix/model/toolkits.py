@@ -15,6 +15,7 @@ class Toolkit(Row):
         ptx: PTX ISA version it emits, where measured.
         driver: Linux driver that shipped with it: at or above, its PTX can be JIT compiled.
         driver_windows: the same for the Windows driver (WSL).
+        released: YYYY-MM-DD of its first release, where known.
         ends: YYYY-MM after which it gets no patches, where sourced.
     """
 
@@ -25,6 +26,7 @@ class Toolkit(Row):
     ptx: str | None = None
     driver: str | None = None
     driver_windows: str | None = None
+    released: str | None = None
     ends: str | None = None
 
 

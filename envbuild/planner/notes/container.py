@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from envbuild.host.access import Containers, gpu_flags, is_snap, lack, taken
+from envbuild.host.access import Containers, gpu_flags, is_snap, knows_no_cdi, lack, taken
 from envbuild.matrix.model import Hole
 from envbuild.planner.access import ways
 from envbuild.planner.notes.base import Chosen, note
@@ -14,6 +14,7 @@ from envbuild.values.finding import Finding, Step
 
 if TYPE_CHECKING:
     from envbuild.matrix.model.reference import Reference
+    from envbuild.values.host import EngineFacts
 
 
 def no_access(chosen: Chosen) -> Iterator[Finding]:
@@ -21,7 +22,7 @@ def no_access(chosen: Chosen) -> Iterator[Finding]:
     here = chosen.target.containers
     if here is None or chosen.target.on_host or not (missing := lack(here)):
         return
-    from envbuild.advice.fixes import container
+    from envbuild.advice.fixes import cdi, container
 
     rows = _reference()
     row = container.packages(rows, here)
@@ -35,12 +36,16 @@ def no_access(chosen: Chosen) -> Iterator[Finding]:
         yield note("container-engine", "info", says, source, why)
         return
     access = chosen.target.access
-    engine = next(iter(taken(here) or here.engines), None)
-    name = "podman" if engine is not None and engine.name == "podman" else "docker"
-    flags = " ".join(gpu_flags(name, "cdi" if access == "native" else access))
+    engine = _engine(here)
+    access = "cdi" if access == "native" else access
+    podman = engine is not None and engine.name == "podman" and access == "cdi"
+    flags = " ".join(gpu_flags("podman" if podman else "docker", access))
     first = ", once a driver holds the GPU" if _undriven(chosen) else ""
     why = f"after these steps {flags} works{first}"
-    if any(e.name == "podman" and e.answers and e.access for e in here.engines):
+    if here.remote:
+        why = "what it gives shows there"
+    able = (e for e in here.engines if e.name == "podman" and e.answers and e.access)
+    if any(not knows_no_cdi(e) and cdi.unread(rows, e, here.cdi) is None for e in able):
         why += "; podman gives one now: --engine podman"
     found = note("container-access", "warn", _missing(here, missing), source, why)
     yield replace(found, steps=container.steps(rows, here))
@@ -50,13 +55,20 @@ def _undriven(chosen: Chosen) -> bool:
     return chosen.target.driver is None and not chosen.target.platform.startswith("jetson")
 
 
+def _engine(here: Containers) -> "EngineFacts | None":
+    """The engine that is used, else one that would be if it answered."""
+    silent = (e for e in here.engines if not e.answers)
+    return next(iter((*taken(here), *silent)), None)
+
+
 def _missing(here: Containers, missing: str) -> str:
-    engine = next(iter(taken(here) or here.engines), None)
+    engine = _engine(here)
     if engine is None:
         return "no container engine is installed here, neither docker nor podman"
     name = " ".join(filter(None, (engine.name, engine.version)))
     if here.remote:
-        return f"{name} is asked over {here.remote}, and offers its containers no GPU"
+        no = "does not answer" if missing == "answer" else "offers its containers no GPU"
+        return f"{name} is asked over {here.remote}, and {no}"
     if missing == "answer":
         return f"{engine.name} is installed here and does not answer: {engine.says or 'no word'}"
     if is_snap(engine):
@@ -65,6 +77,8 @@ def _missing(here: Containers, missing: str) -> str:
         return f"{name} offers its containers no GPU"
     if missing == "toolkit":
         return f"{name} offers its containers no GPU: the container toolkit is not installed"
+    if knows_no_cdi(engine):
+        return f"{name} offers its containers no GPU: it is older than CDI"
     lacks = "finds no CDI specification" if engine.name == "podman" else "was not told of it"
     return f"{name} offers its containers no GPU: the container toolkit is there, {name} {lacks}"
 

@@ -27,6 +27,25 @@ def missing(chosen: Chosen) -> Iterator[Finding]:
         yield no_driver(chosen)
 
 
+def unseen(chosen: Chosen) -> Iterator[Finding]:
+    """The card is one of a machine that was looked at and shows none."""
+    target = chosen.target
+    if not target.unseen:
+        return
+    row = chosen.capabilities[0] if chosen.capabilities else None
+    says = (
+        f"the machine that was looked at shows no NVIDIA GPU: that it has one of cc "
+        f"{', '.join(target.cc) or 'any kind'}, and a driver for it, is not known"
+    )
+    step = Step(
+        why="why it shows none, and what to do",
+        argv=("envbuild", "doctor", *(target.machine or ())),
+        check="envbuild detect names the card",
+    )
+    source = cite(row, row.cc) if row is not None else chosen.choice.place.cite
+    yield replace(note("gpu-unseen", "warn", says, source), steps=(step,))
+
+
 def last_branch(chosen: Chosen) -> Iterator[Finding]:
     """Cards that newer drivers ignore: never 'latest'. Vanishes once the driver is known."""
     if chosen.target.driver is not None or chosen.target.platform.startswith("jetson"):

@@ -33,7 +33,7 @@ def elsewhere(chosen: Chosen) -> Iterator[Finding]:
 def cdi_unread(chosen: Chosen) -> Iterator[Finding]:
     """The specifications here are of a form that the engine does not read."""
     here, target = chosen.target.containers, chosen.target
-    engine = _docker_or(chosen)
+    engine = _giving(chosen)
     if here is None or engine is None or target.access != "cdi" or here.remote:
         return
     from envbuild.advice.fixes import cdi
@@ -51,7 +51,7 @@ def cdi_unread(chosen: Chosen) -> Iterator[Finding]:
 
 def gpus_by_cdi(chosen: Chosen) -> Iterator[Finding]:
     """A docker whose --gpus asks for CDI, where no specification names a GPU."""
-    here, engine = chosen.target.containers, _docker_or(chosen)
+    here, engine = chosen.target.containers, _giving(chosen)
     if here is None or engine is None or chosen.target.access != "gpus" or not new_way(engine):
         return
     from envbuild.advice.fixes import cdi, features
@@ -65,7 +65,7 @@ def gpus_by_cdi(chosen: Chosen) -> Iterator[Finding]:
 
 def old_seccomp(chosen: Chosen) -> Iterator[Finding]:
     """A docker from before clone3 starts no threads in an image of a newer system."""
-    engine, place = _docker_or(chosen), chosen.choice.place
+    engine, place = _used(chosen), chosen.choice.place
     version = release(engine)
     if engine is None or engine.name != "docker" or version is None:
         return
@@ -104,7 +104,7 @@ def old_seccomp(chosen: Chosen) -> Iterator[Finding]:
 
 def iptables_raw(chosen: Chosen) -> Iterator[Finding]:
     """A Jetson whose kernel lacks what its docker needs for a network."""
-    here, engine = chosen.target.containers, _docker_or(chosen)
+    here, engine = chosen.target.containers, _used(chosen)
     if here is None or engine is None or here.platform != "jetson":
         return
     from envbuild.advice.fixes import engines, features
@@ -120,12 +120,18 @@ def iptables_raw(chosen: Chosen) -> Iterator[Finding]:
     yield replace(note("docker-iptables-raw", "warn", says, _cite(row), why), steps=steps)
 
 
-def _docker_or(chosen: Chosen) -> "EngineFacts | None":
-    """The engine that is used here and gives a GPU, for a plan of containers."""
+def _used(chosen: Chosen) -> "EngineFacts | None":
+    """The engine that is used here, for a plan of containers."""
     here = chosen.target.containers
-    if here is None or chosen.target.on_host or lack(here):
+    if here is None or chosen.target.on_host:
         return None
     return next(iter(taken(here)), None)
+
+
+def _giving(chosen: Chosen) -> "EngineFacts | None":
+    """The same, where it gives a GPU."""
+    here = chosen.target.containers
+    return _used(chosen) if here is not None and not lack(here) else None
 
 
 def _cite(row: "EngineFeature") -> str:

@@ -6,6 +6,7 @@ from envbuild.matrix.model import DistroToolkit, JetsonRow, Repository
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
+from envbuild.planner.tools import toolkit_of
 from envbuild.values.codec import replace
 from envbuild.values.finding import Finding, Step
 
@@ -43,8 +44,13 @@ def installed(chosen: Chosen) -> Iterator[Finding]:
     row, place = chosen.choice.place.row, chosen.choice.place
     if not chosen.target.on_host:
         return
-    from envbuild.planner.notes import native, rpm
+    from envbuild.planner.notes import native, rpm, tools
 
+    yield from tools.others_here(chosen)
+    yield from tools.compiler_missing(chosen)
+    if toolkit_of(chosen.target, place) is not None:
+        yield from tools.here(chosen)
+        return
     if isinstance(row, Repository):
         says, steps = _from_repository(chosen, row)
     elif isinstance(row, DistroToolkit):

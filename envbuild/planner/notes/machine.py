@@ -92,6 +92,37 @@ def virtual(chosen: Chosen) -> Iterator[Finding]:
             yield note("vgpu", "watch", f"{_named(card)}: {row.says}", cite(row, row.what), why)
 
 
+def fabric(chosen: Chosen) -> Iterator[Finding]:
+    """NVSwitches between the GPUs: without the Fabric Manager no program finds a device."""
+    here, driver = chosen.target.fabric, chosen.target.driver
+    if here is None:
+        return
+    from envbuild.advice.fixes import fabric as fixes
+
+    rows = {row.what: row for row in chosen.table.matrices.situations}
+    row, board = rows["fabric-manager"], rows["nvswitch-subnet" if here.subnet else "nvswitch"]
+    source = " · ".join(cite(one, one.what) for one in (row, board))
+    says = f"NVSwitches join the GPUs of this machine: {row.says}"
+    if here.inside is not None:
+        step = Step(
+            why="this is a container: what joins the GPUs is the machine's around it",
+            text="ask who runs the machine for a running Fabric Manager of the driver's version",
+            check=fixes.look().check,
+        )
+        yield replace(note("fabric-manager", "watch", says, source), steps=(step,))
+        return
+    lacks = fixes.lack(here, driver)
+    steps = fixes.steps(here, driver)
+    if lacks:
+        found = note("fabric-manager", "warn", says, source, f"here {lacks}")
+    elif driver is None:
+        found = note("fabric-manager", "watch", says, source, "the driver alone does not join them")
+    else:
+        found = note("fabric-manager", "watch", says, source, "whether it runs here is not known")
+        steps = (fixes.look(), *steps)
+    yield replace(found, steps=steps)
+
+
 def profilers(chosen: Chosen) -> Iterator[Finding]:
     """Cards that the current profilers have left."""
     for row in chosen.capabilities:

@@ -62,6 +62,10 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
             says = f"torch {build.torch} requires {' '.join(filter(None, one))} itself"
             yield note("torch-pins", "info", says, cite(build, key(build)))
             continue
+        if build is not None and (bound := _bound(build, wanted)) is not None:
+            says = f"torch {build.torch} needs {bound} and does not say so"
+            yield note("package-needs", "info", says, cite(build, key(build)))
+            continue
         if wanted.name not in chosen.table.packages:
             says = (
                 f"{wanted.name} has no row in the matrices: neither it nor what it pulls in is "
@@ -96,6 +100,11 @@ def package_level(chosen: Chosen) -> Iterator[Finding]:
             yield note("package-version", "info" if inside else "warn", says, source)
 
 
+def _bound(build: TorchBuild, wanted: Wanted) -> str | None:
+    """What a torch needs of this package and does not state, ``numpy<2``."""
+    return next((text for text in build.beside if text.partition("<")[0] == wanted.name), None)
+
+
 def package_company(chosen: Chosen) -> Iterator[Finding]:
     """What a package needs beside it: a version that it does not state, a torch."""
     for wanted in chosen.target.packages:
@@ -115,7 +124,7 @@ def torch_compile(chosen: Chosen) -> Iterator[Finding]:
     triton = triton_of(table, build.triton) if build is not None and build.triton else None
     if build is None or triton is None:
         return
-    for row in chosen.capabilities:
+    for row in (row for row in chosen.capabilities if covers(table, build, row)):
         if numbers(row.cc) < numbers(triton.inductor_min):
             says = (
                 f"torch.compile does not work on cc {row.cc}: Inductor and Triton need "
@@ -164,7 +173,7 @@ def torch_ptx(chosen: Chosen) -> Iterator[Finding]:
     if build is None:
         return
     for row in chosen.capabilities:
-        if not finished(table, build, row):
+        if covers(table, build, row) and not finished(table, build, row):
             says = (
                 f"torch {build.torch} has only PTX for cc {row.cc}: the driver compiles it at "
                 f"the first start and must be at CUDA {build.cuda}"
@@ -180,8 +189,8 @@ def torch_last(chosen: Chosen) -> Iterator[Finding]:
         return
     latest = next(b.torch for b in table.builds if b.arch == build.arch)
     for row in chosen.capabilities:
-        last = newest(table, build.arch, (row.cc,)) or build
-        if numbers(last.torch) < numbers(latest):
+        last = newest(table, build.arch, (row.cc,))
+        if last is not None and numbers(last.torch) < numbers(latest):
             later = (b for b in table.builds if b.arch == build.arch and covers(table, b, row))
             whole = ", in its cuDNN too" if next(later, last) is not last else ""
             says = (
@@ -189,6 +198,29 @@ def torch_last(chosen: Chosen) -> Iterator[Finding]:
                 f"(cc {row.cc}){whole}: {latest} has none"
             )
             yield note("torch-last", "watch", says, cite(last, key(last)))
+
+
+def torch_every(chosen: Chosen) -> Iterator[Finding]:
+    """All cards were asked for, and a build of torch has code for some."""
+    build, table = chosen.choice.build, chosen.table
+    if build is None or not chosen.target.every_cc:
+        return
+    none = [row.cc for row in chosen.capabilities if not covers(table, build, row)]
+    if none:
+        says = (
+            f"torch {build.torch} from {build.index} has no code for cc {', '.join(none)}: there "
+            "only what does without torch runs"
+        )
+        yield note("torch-code", "warn", says, cite(build, key(build)))
+    for other in table.builds:
+        lacks = [t for t in other.targets if t not in build.targets]
+        if (other.torch, other.arch) == (build.torch, build.arch) and lacks:
+            says = (
+                f"torch {build.torch} from {build.index} has no code for "
+                f"{', '.join(f'sm_{t}' for t in lacks)}: its build from {other.index} "
+                f"(CUDA {other.cuda}) has"
+            )
+            yield note("torch-every", "watch", says, cite(other, key(other)))
 
 
 def torch_default(chosen: Chosen) -> Iterator[Finding]:
@@ -221,7 +253,8 @@ def torch_default(chosen: Chosen) -> Iterator[Finding]:
 def torch_newest(chosen: Chosen) -> Iterator[Finding]:
     """Not asked for: the newest torch with code for these cards, on the driver in hand."""
     target, table = chosen.target, chosen.table
-    if target.torch is not None or not chosen.cc or target.every_cc:
+    early = target.as_of < table.matrices.date  # what was newest on an earlier day is not told
+    if target.torch is not None or not chosen.cc or target.every_cc or early:
         return
     build = newest(table, target.arch, chosen.cc)
     if build is not None:

@@ -27,12 +27,12 @@ def no_cc(chosen: Chosen) -> Iterator[Finding]:
 
 
 def earlier_date(chosen: Chosen) -> Iterator[Finding]:
-    """The rows hold when things end, not when each began."""
+    """The rows hold when toolkits, systems and torch began, and of nothing else."""
     as_of, made = chosen.target.as_of, chosen.table.matrices.date
-    if as_of[:7] < made[:7]:
+    if as_of < made:
         says = (
-            f"--as-of {as_of} judges what was maintained then: "
-            "releases after that date are not left out"
+            f"--as-of {as_of} leaves out toolkits, systems and torch releases that came later; "
+            "their patch releases, drivers and packages are those of these matrices"
         )
         yield note("as-of-past", "watch", says, chosen.choice.place.cite)
 
@@ -44,9 +44,12 @@ def why_this(chosen: Chosen) -> Iterator[Finding]:
     build = chosen.choice.build
     named = ", ".join(f"{row.cc} ({row.arch})" for row in chosen.capabilities)
     if chosen.target.every_cc:
-        named = f"all its {len(chosen.codes)} targets"
+        named = f"all its {len(chosen.cc)} targets"
     says = f"CUDA {place.cuda}{' for cc ' if chosen.target.cc else ' for '}{named or 'no card'}"
     if place.kind == "framework" and build is not None:
+        if chosen.target.every_cc:
+            named = ", ".join(f"sm_{target}" for target in build.targets)
+            says = f"CUDA {place.cuda} for all that the wheel has code for, {named}"
         says += f": that of torch {build.torch} from {build.index}"
         why = "its wheels bring the CUDA libraries; nothing is compiled for the GPU"
     else:

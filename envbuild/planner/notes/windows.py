@@ -9,12 +9,16 @@ from envbuild.values.finding import Finding, Step
 
 def windows_host(chosen: Chosen) -> Iterator[Finding]:
     """The machine that was looked at is Windows: what is planned needs WSL 2 on it."""
-    if not any(p.fact == "system" and p.value == "windows" for p in chosen.target.provenance):
+    seen = {(p.fact, p.value) for p in chosen.target.provenance}
+    if ("system", "windows") not in seen:
         return
     says = (
-        "this host is Windows, where containers see a GPU inside WSL 2 alone: the plan is for "
-        "WSL 2, and nothing here says whether that is installed"
+        "this host is Windows, where containers see a GPU inside WSL 2 alone: the plan is for WSL 2"
     )
+    if ("wsl", "2") in seen:
+        yield note("windows-host", "info", f"{says}, which is there", _row("windows-11"))
+        return
+    says += ", and nothing here says whether that is installed"
     found = note("windows-host", "watch", says, _row("windows-11"))
     yield replace(found, steps=_STEPS)
 

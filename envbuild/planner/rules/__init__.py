@@ -30,15 +30,18 @@ HARD = (
     driver.driver_floor,
     driver.tag_floor,
     platforms.place_arch,
-    compilers.glibc_clash,
-    compilers.compiler_there,
     images.tag_exists,
     packages.package_served,
     packages.package_python,
     packages.package_beside,
     driver.package_jit,
+    wishes.toolkit_released,
+    wishes.base_released,
     wishes.cuda_range,
     platforms.base_os,
+    # What is wrong with the base that was asked for says more than that others have the toolkit.
+    compilers.glibc_clash,
+    compilers.compiler_there,
     torch.python_there,
 )
 """A place that one of these speaks against is out."""
@@ -46,11 +49,13 @@ HARD = (
 BUILDS = (
     torch.torch_arch,
     torch.torch_version,
+    torch.torch_released,
     torch.torch_code,
     torch.torch_jit,
     torch.torch_pair,
     torch.torch_pins,
     packages.package_torch,
+    packages.torch_beside,
 )
 """The same for framework builds."""
 

@@ -100,6 +100,12 @@ def _asked(fields: tuple[str, ...]) -> Callable[[Target], bool] | None:
     )
 
 
+def stand_in(table: Table, target: Target) -> Target:
+    """What is judged in its place: with the oldest driver that no rule tells from its own."""
+    driver = table.alike.get(target.driver)
+    return target if driver is None else replace(target, driver=driver)
+
+
 def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
     """The rule's verdict on every row, remembered per table and per what the rule reads.
 
@@ -107,9 +113,7 @@ def verdict(rule: Rule, table: Table, target: Target) -> Verdict:
     """
     if rule.asked is not None and not rule.asked(target):
         return _silent(table, rule.axis == "build")
-    judged = target
-    if "driver" in rule.reads and target.driver in table.alike:
-        judged = replace(target, driver=table.alike[target.driver])
+    judged = stand_in(table, target) if "driver" in rule.reads else target
     key = (rule.id, rule.values(judged))
     if not rule.each or not target.cards:
         return _of(rule, table, judged, target, key)

@@ -1,6 +1,6 @@
 """Host compilers and the C library: what the toolkit's headers accept."""
 
-from envbuild.matrix.model import CompilerFloor, DistroToolkit, JetsonRow, Toolkit
+from envbuild.matrix.model import CompilerFloor, DistroToolkit, JetsonRow, Os, Toolkit
 from envbuild.planner.ranges import numbers
 from envbuild.planner.rules.base import NVCC, about, error, rule
 from envbuild.planner.table import Place, Table, cite
@@ -25,9 +25,12 @@ def gcc_for(table: Table, place: Place, target: Target) -> int | None:
             return None
         return min(gcc, toolkit.gcc_max)
     os = table.oses.get(place.os)
-    if os is None or os.gcc is None or os.gcc <= toolkit.gcc_max:
-        return os.gcc if os is not None else None
-    return max((g for g in os.gccs if g <= toolkit.gcc_max), default=None)
+    if os is None or os.gcc is None:
+        return None
+    floor = floor_of(table, place.cuda)
+    least = floor.gcc if floor is not None else 0
+    fit = [gcc for gcc in (os.gcc, *os.gccs) if least <= gcc <= toolkit.gcc_max]
+    return os.gcc if os.gcc in fit else max(fit, default=None)
 
 
 def floor_of(table: Table, cuda: str) -> CompilerFloor | None:
@@ -36,16 +39,26 @@ def floor_of(table: Table, cuda: str) -> CompilerFloor | None:
     return max(rows, key=lambda row: numbers(row.cuda_from), default=None)
 
 
-@rule(("cuda", "os", "own"), binds=NVCC)
+@rule(("cuda", "os", "own"), "needs_compiler", binds=NVCC)
 def compiler_there(table: Table, place: Place, target: Target) -> Finding | None:
-    """Some gcc of the base's own archive must be under the toolkit's ceiling."""
+    """Some gcc of the base's own archive must be between the toolkit's floor and ceiling.
+
+    A base whose compilers are too old still runs what was built elsewhere.
+    """
     toolkit, os = table.toolkits.get(place.cuda), table.os_of(place)
     if toolkit is None or os is None or os.gcc is None:
         return None
     if gcc_for(table, place, target) is not None:
         return None
-    there = ", ".join(map(str, os.gccs or (os.gcc,)))
-    says = about(place.cuda, f"takes gcc up to {toolkit.gcc_max}; {os.id} has gcc {there}")
+    every = os.gccs or (os.gcc,)
+    has, floor = ", ".join(map(str, every)), floor_of(table, place.cuda)
+    if floor is not None and max(every) < floor.gcc:
+        if not target.needs_compiler:
+            return None
+        says = f"takes gcc {floor.gcc} to {toolkit.gcc_max}; {os.id} has gcc {has}"
+        source = cite(floor, floor.cuda_from)
+        return error("host-compiler", about(place.cuda, says), source, floor.says)
+    says = about(place.cuda, f"takes gcc up to {toolkit.gcc_max}; {os.id} has gcc {has}")
     return error("host-compiler", says, cite(toolkit, place.cuda))
 
 
@@ -72,7 +85,7 @@ def glibc_clash(table: Table, place: Place, target: Target) -> Finding | None:
     return None
 
 
-@rule(("cuda", "os", "own"), "gcc", binds=NVCC)
+@rule(("cuda", "os", "own"), "gcc", "needs_compiler", binds=NVCC)
 def own_compiler(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: the system's default gcc is between floor and ceiling."""
     toolkit, os = table.toolkits.get(place.cuda), table.os_of(place)
@@ -83,14 +96,18 @@ def own_compiler(table: Table, place: Place, target: Target) -> Finding | None:
         return _here(table, toolkit, target.gcc) if target.gcc is not None else None
     if os is None or os.gcc is None:
         # The vendor built its image with that system's compiler; which one is not sourced.
-        says = f"the compiler of {place.os} is not in the matrices"
         base = table.oses.get(place.row.os or "") if isinstance(place.row, JetsonRow) else None
         if base is not None and base.gcc is not None:
             says = f"the image compiles with gcc {base.gcc}, that of {base.id}"
-        return Finding(id="host-compiler", severity="info", says=says, source=place.cite)
+            return Finding(id="host-compiler", severity="info", says=says, source=place.cite)
+        says = (
+            f"the compiler of {place.os} is not in the matrices: whether CUDA {place.cuda} takes "
+            "it is not known"
+        )
+        return Finding(id="host-compiler", severity="warn", says=says, source=place.cite)
     chosen = gcc_for(table, place, target)
-    if chosen == os.gcc:
-        return None
+    if chosen == os.gcc or chosen is None:
+        return _untried(table, toolkit, os) if target.needs_compiler else None
     says = (
         f"CUDA {place.cuda} takes gcc up to {most}, the default of {os.id} is {os.gcc}: "
         f"g++-{chosen} is installed and NVCC_CCBIN names it"
@@ -98,12 +115,30 @@ def own_compiler(table: Table, place: Place, target: Target) -> Finding | None:
     return Finding(id="host-compiler", severity="info", says=says, source=source)
 
 
+def _untried(table: Table, toolkit: Toolkit, os: Os) -> Finding | None:
+    """A base's gcc is older than all that is known, and the toolkit's own floor is not."""
+    least = _oldest(table) if floor_of(table, toolkit.cuda) is None else None
+    if least is None or os.gcc is None or os.gcc >= least.gcc:
+        return None
+    says = (
+        f"whether CUDA {toolkit.cuda} takes gcc {os.gcc}, that of {os.id}, is not known: "
+        f"{least.cuda_from} and newer take {least.gcc} and up"
+    )
+    source = cite(least, least.cuda_from)
+    return Finding(id="host-compiler", severity="warn", says=says, source=source)
+
+
+def _oldest(table: Table) -> CompilerFloor | None:
+    """The floor of the oldest toolkit whose floor is known."""
+    rows = table.matrices.compiler_floors
+    return min(rows, key=lambda row: numbers(row.cuda_from), default=None)
+
+
 def _here(table: Table, toolkit: Toolkit, gcc: str) -> Finding | None:
     """This machine's gcc is too new, too old, or older than anything that is known to work."""
     cuda, most, major = toolkit.cuda, toolkit.gcc_max, numbers(gcc)[0]
-    rows = table.matrices.compiler_floors
     floor = floor_of(table, cuda)
-    least = floor or min(rows, key=lambda row: numbers(row.cuda_from), default=None)
+    least = floor or _oldest(table)
     out = "or build in a container (--where image)"
     if major > most:
         says = (

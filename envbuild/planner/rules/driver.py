@@ -138,8 +138,8 @@ def jit_on_driver(table: Table, place: Place, target: Target) -> Finding | None:
     if isinstance(place.row, ImageTag) and forwarded(table, place.row, target):
         says = about(
             place.cuda,
-            "its tag brings a libcuda of its own level, above the driver's "
-            f"(CUDA {level}): that one is loaded, and compiles its PTX",
+            f"needs more than the driver (CUDA {level}): its PTX is compiled by a newer libcuda "
+            "that the tag brings (forward compatibility)",
         )
         why = "forward compatibility: data-centre cards and the branches the tag lists, no others"
         return Finding(id="forward-compat", severity="info", says=says, why=why, source=place.cite)

@@ -5,7 +5,7 @@ import re
 from envbuild.matrix.model import PackageRule, TorchBuild
 from envbuild.planner.ranges import Range, numbers, parse
 from envbuild.planner.rules.base import about, error, rule
-from envbuild.planner.rules.torch import system_of
+from envbuild.planner.rules.torch import key, system_of
 from envbuild.planner.table import Place, Table, cite
 from envbuild.planner.target import PINNED, Target, Wanted
 from envbuild.values.codec import replace
@@ -164,6 +164,17 @@ def package_beside(table: Table, place: Place, target: Target) -> Finding | None
             says = f"{row.name} {row.version or ''} needs {', '.join(row.beside)}, not {other}"
             return error("package-needs", about(place.cuda, says), cite(row, row.name))
     return None
+
+
+@rule("build", asked=("packages",))
+def torch_beside(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """What a torch needs beside it and does not state, against a version asked for."""
+    del table
+    other = excluded(build.beside, target)
+    if other is None:
+        return None
+    says = f"torch {build.torch} needs {', '.join(build.beside)}, not {other}"
+    return error("package-needs", says, cite(build, key(build)))
 
 
 def excluded(needs: tuple[str, ...], target: Target) -> Wanted | None:

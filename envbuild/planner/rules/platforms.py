@@ -93,18 +93,21 @@ def flavour_there(table: Table, place: Place, target: Target) -> Finding | None:
     return error("flavour", says, place.cite)
 
 
-@rule("toolkit", "where", "flavour", asked=("features",))
+@rule("toolkit", "where", "flavour", asked=("features", "packages"))
 def flavour_compiles(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """What is to be compiled in the image needs its devel flavour."""
     del toolkit
     compiled = target.compiled
     if not compiled or target.flavour in {None, "devel"} or target.where == "host":
         return None
-    says = (
-        f"--feature {min(compiled)} compiles for the GPU: the {target.flavour} flavour has no nvcc"
-    )
-    row = table.features.get(min(compiled), table.features["arch-specific"])
-    return error("flavour", says, cite(row, row.name))
+    wish = compiled[0]
+    row = table.features.get(wish, table.features["arch-specific"])
+    asked, source = f"--feature {wish}", cite(row, row.name)
+    if wish not in target.features:
+        package = table.packages[wish][0]
+        asked, source = f"--with {wish}", cite(package, package.name)
+    says = f"{asked} compiles for the GPU: the {target.flavour} flavour has no nvcc"
+    return error("flavour", says, source)
 
 
 @rule(("source", "arches"), asked=("arch",))

@@ -34,6 +34,21 @@ def torch_version(table: Table, build: TorchBuild, target: Target) -> Finding | 
     return error("torch-version", says, cite(build, key(build)))
 
 
+@rule("build", "as_of")
+def torch_released(table: Table, build: TorchBuild, target: Target) -> Finding | None:
+    """What came after the date that counts is not there yet."""
+    day = _first_day(table, build.torch) if target.as_of < table.matrices.date else ""
+    if not target.as_of or day <= target.as_of:
+        return None
+    says = f"torch {build.torch} came after {target.as_of}"
+    return error("torch-later", says, cite(build, key(build)))
+
+
+def _first_day(table: Table, version: str) -> str:
+    """The day of a release: that of the wheel whose upload was seen, empty where none was."""
+    return next((b.released for b in table.matrices.torch if b.torch == version and b.released), "")
+
+
 @rule("build", "arch")
 def torch_arch(table: Table, build: TorchBuild, target: Target) -> Finding | None:
     """Builds for the CPU architecture."""
@@ -58,7 +73,7 @@ def torch_code(table: Table, build: TorchBuild, target: Target) -> Finding | Non
         if not covers(table, build, row):
             has = " ".join(f"sm_{t}" for t in build.targets)
             says = (
-                f"torch {build.torch} from {build.index} (CUDA {build.cuda}) "
+                f"torch {build.torch} from {_indexes(table, build)} (CUDA {build.cuda}) "
                 f"has no code for cc {cc} (sm_{row.target}), only {has}"
             )
             if row.tegra and newest(table, build.arch, (cc,)) is None:
@@ -66,6 +81,13 @@ def torch_code(table: Table, build: TorchBuild, target: Target) -> Finding | Non
             why = f"a build from source, or {_instead(table, row, build.arch)}"
             return error("torch-code", says, cite(build, key(build)), why)
     return None
+
+
+def _indexes(table: Table, build: TorchBuild) -> str:
+    """All indexes that have a release with the same CUDA and code: ``pypi and cu128``."""
+    same = ("torch", "cuda", "arch", "targets", "ptx")
+    alike = [b for b in table.builds if all(getattr(b, f) == getattr(build, f) for f in same)]
+    return " and ".join(b.index for b in alike)
 
 
 def covers(table: Table, build: TorchBuild, row: Capability) -> bool:

@@ -1,6 +1,6 @@
 """What the user would like: toolkit range, source, what is still maintained."""
 
-from envbuild.matrix.model import Toolkit
+from envbuild.matrix.model import JetsonRow, Toolkit
 from envbuild.planner.rules.base import about, error, rule
 from envbuild.planner.table import PROVEN, Place, Table, cite
 from envbuild.planner.target import Target
@@ -41,6 +41,31 @@ def source_proven(table: Table, place: Place, target: Target) -> Finding | None:
 
 
 @rule("toolkit", "as_of")
+def toolkit_released(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
+    """What came after the date that counts is not there yet."""
+    del table
+    if not _later(toolkit.released, target.as_of):
+        return None
+    says = about(toolkit.cuda, f"it came after {target.as_of}")
+    return error("toolkit-later", says, cite(toolkit, toolkit.cuda))
+
+
+@rule(("os",), "as_of")
+def base_released(table: Table, place: Place, target: Target) -> Finding | None:
+    """The same of a base system."""
+    row = table.os_of(place)
+    if row is None or not _later(row.released, target.as_of):
+        return None
+    says = about(place.cuda, f"{row.id} came after {target.as_of}")
+    return error("os-later", says, cite(row, row.id))
+
+
+def _later(released: str | None, as_of: str) -> bool:
+    """A month counts as a whole; an empty date leaves nothing out."""
+    return bool(released and as_of) and (released or "") > as_of[: len(released or "")]
+
+
+@rule("toolkit", "as_of")
 def toolkit_maintained(table: Table, toolkit: Toolkit, target: Target) -> Finding | None:
     """Preferred: a toolkit that still gets patches at the date that counts."""
     del table
@@ -56,7 +81,12 @@ def toolkit_maintained(table: Table, toolkit: Toolkit, target: Target) -> Findin
 def base_supported(table: Table, place: Place, target: Target) -> Finding | None:
     """Preferred: a base system that still gets security updates at that date."""
     row = table.os_of(place)
-    if row is None or row.ends is None or row.ends >= target.as_of[:7]:
+    if place.os is None or isinstance(place.row, JetsonRow):
+        return None  # a machine is what it is, and L4T's image goes with its L4T
+    if row is None or row.ends is None:
+        says = f"until when {place.os} gets updates is not in the matrices"
+        return Finding(id="os-end-unknown", severity="warn", says=says, source=place.cite)
+    if row.ends >= target.as_of[:7]:
         return None
     says = f"{row.id} gets no updates since {row.ends}"
     return Finding(id="os-ended", severity="watch", says=says, source=cite(row, row.id))
