@@ -32,7 +32,9 @@ COMMANDS = (
     Entry("render", "Write the folder that builds the image without envbuild."),
     Entry("build", "Lock, render and build the image with the engine that is here."),
     Entry("certify", "Prove an image: toolchain, and on the GPU that its kernels run right."),
-    Entry("verify", "Check an image's certificates, without a GPU: who signed, and that they add up."),
+    Entry(
+        "verify", "Check an image's certificates, without a GPU: who signed, and that they add up."
+    ),
     Entry("run", "Start an image with the right GPU flags."),
     Entry("up", "Walk all of it: plan, lock, build, certify; resumes where it stopped."),
     Entry("matrix", "Ask the facts, check them against the vendors' packages, find new ones."),
