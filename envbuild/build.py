@@ -206,9 +206,15 @@ def built(
     staging.check_stage(context, target)
     kept = engine.inspect(tag) if net.offline and engine.name != "local" else None
     same = kept is not None and _made_from(kept, context, target)
-    image = kept if kept and same else engine.build(context, tag, net, target)
+    image = kept if kept and same else _made(engine, context, tag, net, target)
     space.save("image.json", image)
     return image
+
+
+def _made(engine: Engine, context: BuildContext, tag: str, net: Net, target: str) -> Image:
+    """A new image, with the engine that built it: its provenance names that."""
+    image = engine.build(context, tag, net, target)
+    return replace(image, builder=(engine.name, *filter(None, (engine.probe().version,))))
 
 
 def _made_from(image: Image, context: BuildContext, target: str) -> bool:

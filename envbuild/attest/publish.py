@@ -43,12 +43,12 @@ def in_registry(image: Image, net: Net) -> "oci.Manifest":
 def known(engine: Engine, image: Image, plan: Plan | None, lock: Lock | None) -> tuple[Said, ...]:
     """What is known of an image beside its certificate.
 
-    Plan and lock are named where its labels say that it was built from them; with both, how it was
-    made and what is in it.
+    Plan and lock are named where its labels say that it was built from them; with both, what is in
+    it, and how it was made where it is known which engine did that.
 
     Args:
-        engine: what has the image, and made it; it is asked for the packages inside.
-        image: as the engine has it.
+        engine: what has the image; it is asked for the packages inside.
+        image: as the engine has it, with its builder.
         plan: of its workspace, or named by the user.
         lock: the same.
 
@@ -68,9 +68,11 @@ def known(engine: Engine, image: Image, plan: Plan | None, lock: Lock | None) ->
             said.append((kind, value))
     if plan is None or lock is None or len(said) < 2:
         return tuple(said)
-    made = provenance(plan, lock, image, engine.name, engine.probe().version)
-    inside = sbom(plan, lock, image, packages.packages(engine, image.ref))
-    return (*said, (statement.PROVENANCE, made), (statement.SBOM, inside))
+    said.append((statement.SBOM, sbom(plan, lock, image, packages.packages(engine, image.ref))))
+    if image.builder:
+        name, version = (*image.builder, None)[:2]
+        said.append((statement.PROVENANCE, provenance(plan, lock, image, name or "", version)))
+    return tuple(said)
 
 
 def signed(

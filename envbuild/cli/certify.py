@@ -295,6 +295,7 @@ def _image(
     from envbuild.certify.subject import repository
     from envbuild.engines.find import holding
     from envbuild.engines.names import mirrored
+    from envbuild.values.codec import replace
     from envbuild.values.image import Image
 
     built = space.load(Image, "image.json")
@@ -311,6 +312,8 @@ def _image(
         raise StaleError(what, fix="build it again: envbuild build; or name the image to certify")
     ours = same and built is not None and built.ref == name
     subject = have or found.engine.pull(name, net)
+    if same and built is not None:
+        subject = replace(subject, builder=built.builder)
     if subject.manifest and "@" not in name and mirrored(name, net):
         # Only a mirror says that this tag is this digest: the user must say so himself.
         what = f"{name} is not pinned, and a mirror answers for it"

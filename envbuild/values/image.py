@@ -50,6 +50,7 @@ class Image(Value):
         env: the image's own environment.
         user: the image's own user, empty = root.
         size: bytes on disk, where the engine says so.
+        builder: engine that built it, and its version; empty = not known.
     """
 
     schema: Literal["envbuild/image/1"] = "envbuild/image/1"
@@ -62,6 +63,7 @@ class Image(Value):
     env: Pairs = Pairs()
     user: str = ""
     size: int | None = None
+    builder: tuple[str, ...] = ()
 
 
 class Resolved(Value):
