@@ -12,13 +12,12 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def second(bin_: Path, folder: Path, *before: str) -> Iterator[str]:
-    """Start a daemon beside the newest one; the address of its socket.
+def second(bin_: Path, folder: Path) -> Iterator[str]:
+    """Start a daemon beside the newest one, in a network that leads nowhere; its socket's address.
 
     Args:
         bin_: folder of the newest docker's client, as its script left it.
         folder: for its store, socket and log; short, since a socket's path is.
-        before: a command that it is started by (``unshare --net``).
     """
     root = bin_.parent / "root"
     socket = f"unix://{folder}/docker.sock"
@@ -28,15 +27,20 @@ def second(bin_: Path, folder: Path, *before: str) -> Iterator[str]:
         "exec-root": f"{folder}/exec",
         "pidfile": f"{folder}/pid",
         "hosts": [socket],
-        # Of the newest engine, and not taken up or down here; "none" would remove docker0.
-        "bridge": "none" if before else "envbuild0",
+        # This removes docker0, which is not to be seen from here.
+        "bridge": "none",
         "iptables": False,
         "ip6tables": False,
-        "insecure-registries": ["127.0.0.0/8"],
     }
     (folder / "daemon.json").write_text(json.dumps(config))
     path = f"{root}/usr/bin:{root}/usr/sbin:{os.environ['PATH']}:/usr/sbin"
-    argv = [*before, str(root / "usr/sbin/dockerd"), "--config-file", f"{folder}/daemon.json"]
+    argv = [
+        "unshare",
+        "--net",
+        str(root / "usr/sbin/dockerd"),
+        "--config-file",
+        f"{folder}/daemon.json",
+    ]
     with (folder / "log").open("wb") as log:
         daemon = subprocess.Popen(
             argv, env={**os.environ, "PATH": path}, stdout=log, stderr=log, start_new_session=True
