@@ -24,6 +24,7 @@ PACKAGES = {
     "package-index",
     "bitsandbytes-wheels",
     "cccl-wheels",
+    "package-sdists",
     "package-shares",
     "package-wheels",
     "ptxas-probe",

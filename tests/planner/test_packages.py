@@ -549,3 +549,16 @@ def test_a_plan_for_thor_names_the_index_of_its_l4t() -> None:
     )
     assert "https://pypi.jetson-ai-lab.io/sbsa/cu130" in index
     assert not says("jetson-index", "9.0", arch="aarch64", packages="torch==2.9.1")
+
+
+def test_tensorflow_on_a_new_card_says_ptx_and_names_the_container() -> None:
+    refused = ask("12.0", packages="tensorflow")
+    assert refused.outcome == "refuse"
+    assert "CUDA_ERROR_INVALID_PTX" in refused.findings[0].why
+    (step,) = [s for s in refused.findings[0].steps if s.argv[:1] == ("docker",)]
+    assert "nvcr.io/nvidia/tensorflow:25.02-tf2-py3" in step.argv
+    old = ask("5.0", packages="tensorflow==2.21.0")
+    assert old.outcome == "refuse"
+    assert not any(s.argv[:1] == ("docker",) for s in old.findings[0].steps)
+    assert "CUDA_ERROR_INVALID_PTX" not in old.findings[0].why
+    assert ask("9.0", packages="tensorflow").outcome == "ok"

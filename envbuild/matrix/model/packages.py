@@ -72,6 +72,8 @@ class PackageRule(Row):
         sdist: the index has its source alone; ``build_needs`` what its build takes from the
             environment.
         compiled: that source is compiled with nvcc, against the torch that is there.
+        beyond: what happens on cards above ``cc_max``; ``container`` an image of the vendor's own
+            registry that serves them.
     """
 
     name: str
@@ -98,6 +100,8 @@ class PackageRule(Row):
     sdist: bool = False
     build_needs: tuple[str, ...] = ()
     compiled: bool = False
+    beyond: str = ""
+    container: str | None = None
     extra: tuple[str, ...] = ()
 
 

@@ -219,7 +219,8 @@ def _against(row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted) -
         if row.cc_min and numbers(one) < numbers(row.cc_min):
             return f"{row.requirement} serves cc {row.cc_min} and newer, not {one}"
         if row.cc_max and numbers(one) > numbers(row.cc_max):
-            return f"{row.requirement} ends at cc {row.cc_max}, below {one}"
+            why = f": {row.beyond}" if row.beyond else ""
+            return f"{row.requirement} ends at cc {row.cc_max}, below {one}{why}"
         if one in row.cc_not:
             return f"{row.requirement} has no code for cc {one}"
     range = own_range(row, wanted)
