@@ -122,7 +122,7 @@ def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
     if isinstance(place.row, WheelToolkit) and toolkit_of(target, place) is None:
         found.append(_toolkit_wheels(place.row, build, compiles(target)))
     if build is not None:
-        local = "" if build.index == "pypi" else f"+{build.index}"
+        local = "" if build.unmarked or build.index == "pypi" else f"+{build.index}"
         found += [f"torch=={build.torch}{local}", *build.beside]
     found += _wished(table, target, choice)
     if _compiles_at_run_time(table, target) and not isinstance(place.row, WheelToolkit):

@@ -77,10 +77,24 @@ def test_an_unknown_package_says_that_its_torch_is_not_judged() -> None:
 
 
 def test_a_build_for_the_cpu_alone_is_called_that() -> None:
-    plan = ask("9.0", arch="aarch64", packages="torch==2.5.1")
+    plan = ask("9.0", arch="aarch64", packages="torch==2.3.1")
     assert plan.outcome == "refuse"
     assert any("a build for the CPU alone" in f.says for f in plan.findings)
     assert ask("9.0", arch="aarch64", packages="torch==2.15.0").outcome != "refuse"
+
+
+@pytest.mark.parametrize("version", ["2.4.0", "2.5.1"])
+def test_the_first_cuda_builds_for_arm_are_named_like_those_for_the_cpu(version: str) -> None:
+    plan = ask("9.0", arch="aarch64", packages=f"torch=={version}")
+    assert (plan.outcome, plan.cuda) == ("ok", "12.4")
+    assert plan.torch is not None
+    assert (plan.torch.index, plan.packages[0]) == ("cu124", f"torch=={version}")
+    (found,) = [f for f in plan.findings if f.id == "torch-unmarked"]
+    assert "--index-url https://download.pytorch.org/whl/cu124, alone" in found.says
+    # They were made for Hopper; and what names its index says nothing of it.
+    assert ask("8.0", arch="aarch64", packages=f"torch=={version}").outcome == "refuse"
+    assert not says("torch-unmarked", "9.0", arch="aarch64", packages="torch==2.6.0+cu126")
+    assert not says("torch-unmarked", "9.0", packages=f"torch=={version}+cu124")
 
 
 def test_a_build_that_is_named_by_its_local_version() -> None:

@@ -16,6 +16,7 @@ class TorchBuild(Row):
         nccl: the NCCL that its wheel requires; builds of one release and CUDA major share it.
         released: YYYY-MM-DD on which the wheel was uploaded, where known.
         beside: requirements that it needs and does not state (``numpy<2``).
+        unmarked: its version does not name its index: ``2.5.1``, not ``2.5.1+cu124``.
     """
 
     torch: str
@@ -32,6 +33,7 @@ class TorchBuild(Row):
     glibc: str | None = None
     released: str | None = None
     beside: tuple[str, ...] = ()
+    unmarked: bool = False
 
 
 class TorchPair(Row):

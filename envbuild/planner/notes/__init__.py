@@ -69,6 +69,7 @@ NOTES = (
     packages.torch_last,
     packages.torch_every,
     packages.torch_default,
+    packages.torch_unmarked,
     packages.torch_newest,
     toolkit.tensor_cores_by_die,
     toolkit.distro_driver,

@@ -250,6 +250,19 @@ def torch_default(chosen: Chosen) -> Iterator[Finding]:
     yield note("torch-default", "watch", says, cite(default, key(default)))
 
 
+def torch_unmarked(chosen: Chosen) -> Iterator[Finding]:
+    """A build whose version the default index has too, with other contents."""
+    build, table = chosen.choice.build, chosen.table
+    if build is None or not build.unmarked:
+        return
+    url = next((i.url for i in table.matrices.torch_indexes if i.index == build.index), None)
+    says = (
+        f"torch {build.torch} of the default index is another wheel of the same version, without "
+        f"CUDA: a pip of your own must be given --index-url {url}, alone"
+    )
+    yield note("torch-unmarked", "watch", says, cite(build, key(build)))
+
+
 def torch_newest(chosen: Chosen) -> Iterator[Finding]:
     """Not asked for: the newest torch with code for these cards, on the driver in hand."""
     target, table = chosen.target, chosen.table
