@@ -29,6 +29,8 @@ NOTES = (
     toolkit.jit_level,
     driver.missing,
     driver.unseen,
+    driver.unread,
+    driver.claimed,
     engine.iptables_raw,
     container.no_access,
     container.rootless,
