@@ -24,6 +24,8 @@ PACKAGES = {
     "package-index",
     "bitsandbytes-wheels",
     "cccl-wheels",
+    "package-arm",
+    "cudf-metadata",
     "package-sdists",
     "package-shares",
     "package-wheels",

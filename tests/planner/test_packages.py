@@ -576,3 +576,33 @@ def test_tensorflow_on_a_new_card_says_ptx_and_names_the_container() -> None:
     assert not any(s.argv[:1] == ("docker",) for s in old.findings[0].steps)
     assert "CUDA_ERROR_INVALID_PTX" not in old.findings[0].why
     assert ask("9.0", packages="tensorflow").outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("wish", "there"),
+    [
+        ("tensorflow", False),  # its wheels for aarch64 are for the CPU
+        ("xformers", False),  # it has none
+        ("vllm", True),
+        ("torch==2.8.0,vllm", True),  # 0.11 has wheels for aarch64, 0.10.1 has none
+        ("torch==2.7.1,vllm", False),
+        ("jax", True),
+        ("cupy", True),
+    ],
+)
+def test_a_package_has_wheels_for_the_gpu_on_this_architecture(wish: str, there: bool) -> None:
+    plan = ask("9.0", arch="aarch64", packages=wish)
+    assert (plan.outcome != "refuse") == there
+    assert ask("9.0", packages=wish).outcome != "refuse"
+    alone = [f for f in plan.findings if "wheels for the GPU on x86_64 alone" in f.says]
+    assert there or alone
+
+
+def test_the_toolkit_parts_that_a_package_pulls_in_are_those_of_the_plan() -> None:
+    """Without a pin, cudf took the parts of CUDA 13.5 into a plan of 13.3 (uv, 2026-12-02)."""
+    plan = ask("8.6", packages="cudf")
+    (pin,) = [text for text in plan.packages if text.startswith("cuda-toolkit[")]
+    assert plan.cuda is not None
+    assert pin.partition("==")[2].startswith(plan.cuda.rpartition(".")[0])
+    beside = ask("8.6", packages="torch==2.8.0,cudf")  # torch's wheels hold them to one minor
+    assert not any(text.startswith("cuda-toolkit[") for text in beside.packages)

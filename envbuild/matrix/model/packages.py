@@ -60,6 +60,7 @@ class PackageRule(Row):
             hold no code for.
         cuda_min, cuda_max: toolkits it serves (prefix comparison).
         version_min, version_max: first and last version under this requirement, None = open.
+        arch: the one architecture that has wheels for the GPU, None = both.
         needs_jit: it emits PTX that the driver must compile.
         compiles: it compiles for the card at run time, to finished code: NVRTC and headers, no JIT.
         needs_compiler: it calls a C compiler at run time.
@@ -89,6 +90,7 @@ class PackageRule(Row):
     cc_not: tuple[str, ...] = ()
     cuda_min: str | None = None
     cuda_max: str | None = None
+    arch: Arch | None = None
     needs_jit: bool = False
     compiles: bool = False
     needs_compiler: bool = False

@@ -27,7 +27,8 @@ def taken(chosen: Chosen, wanted: Wanted) -> PackageRule | None:
     """The row that the plan takes for a package, beside its torch and on its base's Python."""
     place, build = chosen.choice.place, chosen.choice.build
     python, _ = system_of(chosen.table, chosen.target, place.os)
-    return row_for(chosen.table, wanted, place.cuda, chosen.target.cc, build=build, python=python)
+    cc, arch = chosen.target.cc, chosen.target.arch
+    return row_for(chosen.table, wanted, place.cuda, cc, arch, build=build, python=python)
 
 
 def cudnn_floor(chosen: Chosen) -> Iterator[Finding]:
