@@ -85,3 +85,26 @@ def test_a_card_that_the_driver_does_not_hold_sends_to_the_doctor() -> None:
     failed = Probe(name="nvml", ok=False, says="Driver/library version mismatch")
     plan = ask(host=with_driver("580.95.05", None, gpus=(card,), probes=(failed,)))
     assert "envbuild doctor" in commands(found(plan, "card-not-driven"))
+
+
+@pytest.mark.parametrize(
+    ("ccs", "module", "last", "recommended"),
+    [
+        (("6.1", "8.9"), "proprietary", 580, "580.173.02"),
+        (("3.7", "7.5"), "proprietary", 470, "470.256.02"),
+        (("8.6", "8.9"), "either", None, "580.173.02"),
+    ],
+)
+def test_one_machine_has_one_driver(
+    ccs: tuple[str, ...], module: str, last: int | None, recommended: str
+) -> None:
+    """Two cards of one machine: one window, not a line for each. As a wish they may be two."""
+    cards = tuple(Gpu(name=None, cc=cc, source="nvml") for cc in ccs)
+    version = "470.256.02" if last == 470 else "580.95.05"
+    needs = ask(host=with_driver(version, None, gpus=cards)).driver
+    assert [need.cc for need in needs] == list(ccs)
+    assert {(n.module, n.last_branch, n.recommended) for n in needs} == {
+        (module, last, recommended)
+    }
+    declared = ask(",".join(ccs), driver=version).driver
+    assert (len({n.module for n in declared}) == 2) is (last is not None)
