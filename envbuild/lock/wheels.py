@@ -134,8 +134,16 @@ def _one_release(plan: Plan, wheels: list[Wheel]) -> None:
 
 
 def _one_index(name: str, wheels: list[Wheel]) -> None:
-    """Where the framework's index lacks a companion, resolvers take one made for another CUDA."""
+    """Resolvers may take the framework, or a companion, of the index that is not the framework's.
+
+    Raises:
+        MachineError: what they took is made for another CUDA, or for none.
+    """
     for wheel in wheels:
+        if wheel.name == _FRAMEWORK and wheel.index != name:
+            what = f"pip took {_FRAMEWORK} {wheel.version} of the default index, not of {name}"
+            why = "both have this version, and pip knows no order of indexes"
+            raise MachineError(what, why=why, fix="pip install uv: envbuild resolves with it then")
         if wheel.name in COMPANIONS and wheel.index != name:
             what = f"the index {name} has no {wheel.name} for this {_FRAMEWORK}"
             why = f"{wheel.name} {wheel.version} of the other index is made for another CUDA"

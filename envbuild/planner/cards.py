@@ -210,10 +210,24 @@ def card_of(gpu: Gpu, table: Table) -> Card | None:
         return None
     cc = known_cc(cc, "the GPU's cc", table)
     fitting = tuple(row for row in rows if row.cc in {None, cc})
-    card = _card(cc, fitting) if fitting else Card(cc=cc, name=gpu.name)
+    card = _card(cc, fitting) if fitting else _of_bus(cc, gpu)
     card = replace(card, unlikely=()) if seen is not None else card
     mig = gpu.mig.instances if gpu.mig is not None and gpu.mig.enabled else None
     return replace(_virtual(card, gpu.name or ""), mig=mig)
+
+
+def _of_bus(cc: str, gpu: Gpu) -> Card:
+    """A GPU without a name that is known: what all products of its PCI id agree on."""
+    from envbuild.matrix import names
+
+    rows = names.of_pci(gpu.pci_id) if gpu.pci_id else ()
+    modules, cpus = {row.module for row in rows}, {row.cpu for row in rows}
+    return Card(
+        cc=cc,
+        name=gpu.name,
+        module=modules.pop() if len(modules) == 1 else None,
+        cpu=cpus.pop() if len(cpus) == 1 else None,
+    )
 
 
 def unknown(flag: str, text: str, known: tuple[str, ...]) -> NoReturn:

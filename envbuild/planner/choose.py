@@ -68,7 +68,7 @@ def beside(table: Table, target: Target, build: int) -> int:
     So does the Python of the packages beside it, whose versions follow from the build.
     """
     here = (target.python, target.glibc) if target.on_host else None
-    wishes = (target.packages, target.cc) if target.packages else None
+    wishes = (target.packages, target.cc, target.arch) if target.packages else None
     key = ("beside", build, here, wishes)
     known = table.memo.get(key)
     if isinstance(known, int):

@@ -122,7 +122,7 @@ def packages(table: Table, target: Target, choice: Choice) -> tuple[str, ...]:
     if isinstance(place.row, WheelToolkit) and toolkit_of(target, place) is None:
         found.append(_toolkit_wheels(place.row, build, compiles(target)))
     if build is not None:
-        local = "" if build.index == "pypi" else f"+{build.index}"
+        local = "" if build.unmarked or build.index == "pypi" else f"+{build.index}"
         found += [f"torch=={build.torch}{local}", *build.beside]
     found += _wished(table, target, choice)
     if _compiles_at_run_time(table, target) and not isinstance(place.row, WheelToolkit):
@@ -154,7 +154,8 @@ def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
             continue
         if left_to_torch(table, target, wanted):
             continue
-        row = row_for(table, wanted, place.cuda, target.cc, build=choice.build, python=python)
+        cc, arch = target.cc, target.arch
+        row = row_for(table, wanted, place.cuda, cc, arch, build=choice.build, python=python)
         if row is not None and row.name == "cudnn" and cudnn_from_tag(table, target, place):
             continue
         if row is not None and row.sdist:
@@ -166,7 +167,7 @@ def _wished(table: Table, target: Target, choice: Choice) -> Iterator[str]:
             yield wanted.name + _pin(wanted.range, None)
         yield requirement(row, wanted)
         yield from row.beside if row is not None else ()
-    cudnn = row_for(table, Wanted(name="cudnn"), place.cuda, target.cc)
+    cudnn = row_for(table, Wanted(name="cudnn"), place.cuda, target.cc, target.arch)
     if old and choice.build is None and cudnn is not None and "<" in cudnn.requirement:
         yield requirement(cudnn, Wanted(name="cudnn"))
 

@@ -6,6 +6,8 @@ from envbuild.planner.cards import module_of
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import Place, Table
 from envbuild.planner.target import Card, Target
+from envbuild.planner.window import apart
+from envbuild.values.codec import replace
 from envbuild.values.plan import DriverNeed, Lifetime
 
 
@@ -14,6 +16,28 @@ def driver_needs(
 ) -> tuple[DriverNeed, ...]:
     """One entry a cc; without a cc, one entry."""
     return tuple(_need(table, target, place, one) for one in cc or (None,))
+
+
+def of_machine(
+    table: Table, target: Target, place: Place, cc: tuple[str, ...]
+) -> tuple[DriverNeed, ...]:
+    """The same for one machine that was looked at: one driver, in the window of all its cards."""
+    needs = driver_needs(table, target, place, cc)
+    one = not (target.declared or target.beside or target.windows)
+    vgpu = any(card.vgpu for card in target.cards)
+    if not one or vgpu or len(needs) < 2 or apart(table, target.cards):
+        return needs
+    branch = drivers.suited(table, target.cards, target.as_of, place.cuda)
+    least = max((n.min for n in needs if n.min is not None), key=numbers, default=None)
+    newest = branch.newest if branch is not None else None
+    lasts = [n.last_branch for n in needs if n.last_branch is not None]
+    window = {
+        "min": least,
+        "recommended": max(filter(None, (least, newest)), key=numbers, default=None),
+        "last_branch": min(lasts, default=None),
+        "module": drivers.modules(table, target.cards),
+    }
+    return tuple(replace(need, **window) for need in needs)
 
 
 def _need(table: Table, target: Target, place: Place, cc: str | None) -> DriverNeed:

@@ -4,7 +4,7 @@ from envbuild.matrix.model import Matrices
 from envbuild.planner import access, compose, explain
 from envbuild.planner.choose import Choice, choose
 from envbuild.planner.gencode import Code, cc_of_target, every_code, flags, gencode
-from envbuild.planner.needs import driver_needs, lifetime
+from envbuild.planner.needs import lifetime, of_machine
 from envbuild.planner.notes import Chosen, notes
 from envbuild.planner.rules.base import some
 from envbuild.planner.table import Table, remember
@@ -102,7 +102,7 @@ def _planned(table: Table, target: Target, choice: Choice) -> Plan:
         torch=compose.torch(table, choice.build),
         packages=packages,
         apt=compose.apt(table, target, choice, python=bool(packages)),
-        driver=driver_needs(table, target, place, cc),
+        driver=of_machine(table, target, place, cc),
         access=target.access,
         platform=target.platform,
         arch=target.arch or "x86_64",

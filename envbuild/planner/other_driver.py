@@ -40,9 +40,19 @@ def change(table: Table, target: Target) -> Step:
     gives = f"; {best} gives {describe(free, choice)}" if choice is not None else ""
     return Step(
         why=f"change the driver (a fact): {least}{gives}",
-        text=f"install on the machine, not in the image: {least}",
+        text=f"{_where(target)} {least}",
         check="nvidia-smi names the new version",
     )
+
+
+def _where(target: Target) -> str:
+    """Who installs a driver, and where: never in an image."""
+    if target.windows:
+        return "install on Windows, nothing inside WSL:"
+    if target.inside is not None:
+        host = f"this is a container ({target.inside}) and has the driver of its host"
+        return f"{host}: take a host with"
+    return "install on the machine, not in the image:"
 
 
 def _stays(table: Table, target: Target) -> bool:

@@ -66,6 +66,7 @@ class _Resolver:
         self.table = table
         self.from_file = from_file
         self.facts: list[Provenance] = []
+        self.claim: str | None = None
         self.seen = "recorded" if host is not None and host.kind != "detected" else "detected"
 
     def target(self) -> Target:
@@ -92,6 +93,9 @@ class _Resolver:
             every_cc=request.cc == ("all",),
             driver=driver,
             driver_cuda=level,
+            claim=self.claim,
+            unread=self._unread(platform),
+            inside=host.inside_container if host is not None else None,
             module=module,
             cuda=parse(request.cuda, "--cuda") if request.cuda is not None else None,
             torch=torch,
@@ -232,9 +236,19 @@ class _Resolver:
         level = here.cuda or drivers.level(self.table, here.version, windows=platform == "wsl2")
         if level is not None:
             numbers(level)
+        row = drivers.branch(self.table, numbers(here.version)[0]) if platform != "wsl2" else None
+        if level and row is not None and row.cuda and numbers(level) > numbers(row.cuda):
+            # Another libcuda answered, one for forward compatibility: a container may not have it.
+            self.claim, level = level, row.cuda
         # With a cc from a flag the card is elsewhere: only its driver version is taken over.
         own = not (self.request.cc or self.request.gpus)
         return here.version, level, here.module if own else None
+
+    def _unread(self, platform: Platform) -> bool:
+        """A driver is loaded that no probe got the version of, and no flag says it."""
+        here = self.host.driver if self.host is not None else None
+        known = self.request.driver is not None or platform.startswith("jetson")
+        return here is not None and here.version is None and not known
 
     def _version(self, fact: str, flag: str | None, own: system.System) -> str | None:
         if flag is not None:

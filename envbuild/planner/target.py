@@ -67,6 +67,9 @@ class Target(Value):
         every_cc: all targets that the planned toolkit has (``--cc all``).
         driver: version, a fact; on WSL that of the Windows driver.
         driver_cuda: CUDA level of that driver.
+        claim: a higher level that the machine's libraries gave, and its driver does not have.
+        unread: a driver is there, and its version could not be read.
+        inside: the kind of container that the machine itself is, None = none.
         glibc, gcc, python: of this machine; they count for ``where: host`` alone.
         l4t: the row of `jetson.yaml` that fits, by its key.
         access: GPU access mode of the engine, ``cdi`` where none is known.
@@ -92,6 +95,9 @@ class Target(Value):
     every_cc: bool = False
     driver: str | None = None
     driver_cuda: str | None = None
+    claim: str | None = None
+    unread: bool = False
+    inside: str | None = None
     module: str | None = None
     cuda: Range | None = None
     torch: Wanted | None = None

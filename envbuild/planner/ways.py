@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from envbuild.planner import drivers, other_driver
+from envbuild.planner import drivers, elsewhere, other_driver
 from envbuild.planner.choose import choose, feasible
 from envbuild.planner.conflict import Conflict, Parts, changeable, eased, smallest
 from envbuild.planner.fleet import only
-from envbuild.planner.jetson_builds import elsewhere
 from envbuild.planner.other_torch import nearest
 from envbuild.planner.ranges import numbers, parse
 from envbuild.planner.resolve import resolve
@@ -37,7 +36,7 @@ def ways(table: Table, target: Target, clash: Conflict) -> tuple[Step, ...]:
     if len(steps) == 1 and any(c and c[0].field == "driver" for c in clash.changes):
         return steps + other_driver.installing(table, target)
     steps = steps or tuple(dict.fromkeys((*_further(table, target), *_left_behind(table, target))))
-    return (*steps, *elsewhere(table, target))
+    return (*steps, *elsewhere.containers(table, target), *elsewhere.jetson(table, target))
 
 
 def _further(table: Table, target: Target) -> Iterator[Step]:

@@ -151,6 +151,22 @@ def test_a_companion_is_never_of_another_index(
     assert "another CUDA" in error.value.why
 
 
+def test_one_version_in_two_indexes(server: Server, resolver: str) -> None:
+    """As torch 2.5.1 for aarch64: the default index has it for the CPU, under a better tag."""
+    publish(server, "/simple", wheel("torch", "2.5", "cp311-cp311-manylinux_2_28_x86_64"))
+    publish(server, "/cu124", wheel("torch", "2.5", "cp311-cp311-linux_x86_64"), html=True)
+    url = f"http://{server.host}/cu124"
+    torch = TorchChoice(version="2.5", index="cu124", index_url=url)
+    plan = replace(PLAN, packages=("torch==2.5",), torch=torch)
+    if resolver == "uv":
+        (one,) = locked(server, plan)
+        assert (one.index, one.file) == ("cu124", "torch-2.5-cp311-cp311-linux_x86_64.whl")
+        return
+    with pytest.raises(MachineError, match=r"torch 2\.5 of the default index") as e:
+        locked(server, plan)
+    assert "pip install uv" in e.value.fix
+
+
 @pytest.mark.parametrize(
     ("missing", "says"),
     [

@@ -185,6 +185,7 @@ def _of_package(cuda: str, ask: Ask, name: str) -> list[Row]:
         for p in rows()["packages"]
         if name in (p["name"], *p.get("extra", []))
         and p["cuda_major"] == v(cuda)[0]
+        and p.get("arch", ask["arch"]) == ask["arch"]
         and v(p.get("cuda_min", "0")) <= v(cuda) <= v(p.get("cuda_max", "99"))
         and all(v(p.get("cc_min", "0")) <= v(cc) <= v(p.get("cc_max", "99")) for cc in ask["cc"])
     ]

@@ -75,8 +75,11 @@ def test_each_way_out_really_plans(request: Request) -> None:
         return
     for step in plan.findings[0].steps:
         assert "dropp" not in step.why
-        if step.argv:
+        if step.argv[:1] == ("envbuild",):
             assert run([*step.argv[1:], "--json"]) == 0, step.argv
+        elif step.argv:
+            # What is built elsewhere, for a Jetson or a new card: no plan, but seen to work.
+            assert step.check, step.argv
         elif found := re.search(r"driver ([\d.]+) or newer", step.text):
             assert feasible(table(), resolve(replace(request, driver=found[1]), None, load()))
 

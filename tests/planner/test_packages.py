@@ -77,10 +77,24 @@ def test_an_unknown_package_says_that_its_torch_is_not_judged() -> None:
 
 
 def test_a_build_for_the_cpu_alone_is_called_that() -> None:
-    plan = ask("9.0", arch="aarch64", packages="torch==2.5.1")
+    plan = ask("9.0", arch="aarch64", packages="torch==2.3.1")
     assert plan.outcome == "refuse"
     assert any("a build for the CPU alone" in f.says for f in plan.findings)
     assert ask("9.0", arch="aarch64", packages="torch==2.15.0").outcome != "refuse"
+
+
+@pytest.mark.parametrize("version", ["2.4.0", "2.5.1"])
+def test_the_first_cuda_builds_for_arm_are_named_like_those_for_the_cpu(version: str) -> None:
+    plan = ask("9.0", arch="aarch64", packages=f"torch=={version}")
+    assert (plan.outcome, plan.cuda) == ("ok", "12.4")
+    assert plan.torch is not None
+    assert (plan.torch.index, plan.packages[0]) == ("cu124", f"torch=={version}")
+    (found,) = [f for f in plan.findings if f.id == "torch-unmarked"]
+    assert "--index-url https://download.pytorch.org/whl/cu124, alone" in found.says
+    # They were made for Hopper; and what names its index says nothing of it.
+    assert ask("8.0", arch="aarch64", packages=f"torch=={version}").outcome == "refuse"
+    assert not says("torch-unmarked", "9.0", arch="aarch64", packages="torch==2.6.0+cu126")
+    assert not says("torch-unmarked", "9.0", packages=f"torch=={version}+cu124")
 
 
 def test_a_build_that_is_named_by_its_local_version() -> None:
@@ -549,3 +563,46 @@ def test_a_plan_for_thor_names_the_index_of_its_l4t() -> None:
     )
     assert "https://pypi.jetson-ai-lab.io/sbsa/cu130" in index
     assert not says("jetson-index", "9.0", arch="aarch64", packages="torch==2.9.1")
+
+
+def test_tensorflow_on_a_new_card_says_ptx_and_names_the_container() -> None:
+    refused = ask("12.0", packages="tensorflow")
+    assert refused.outcome == "refuse"
+    assert "CUDA_ERROR_INVALID_PTX" in refused.findings[0].why
+    (step,) = [s for s in refused.findings[0].steps if s.argv[:1] == ("docker",)]
+    assert "nvcr.io/nvidia/tensorflow:25.02-tf2-py3" in step.argv
+    old = ask("5.0", packages="tensorflow==2.21.0")
+    assert old.outcome == "refuse"
+    assert not any(s.argv[:1] == ("docker",) for s in old.findings[0].steps)
+    assert "CUDA_ERROR_INVALID_PTX" not in old.findings[0].why
+    assert ask("9.0", packages="tensorflow").outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("wish", "there"),
+    [
+        ("tensorflow", False),  # its wheels for aarch64 are for the CPU
+        ("xformers", False),  # it has none
+        ("vllm", True),
+        ("torch==2.8.0,vllm", True),  # 0.11 has wheels for aarch64, 0.10.1 has none
+        ("torch==2.7.1,vllm", False),
+        ("jax", True),
+        ("cupy", True),
+    ],
+)
+def test_a_package_has_wheels_for_the_gpu_on_this_architecture(wish: str, there: bool) -> None:
+    plan = ask("9.0", arch="aarch64", packages=wish)
+    assert (plan.outcome != "refuse") == there
+    assert ask("9.0", packages=wish).outcome != "refuse"
+    alone = [f for f in plan.findings if "wheels for the GPU on x86_64 alone" in f.says]
+    assert there or alone
+
+
+def test_the_toolkit_parts_that_a_package_pulls_in_are_those_of_the_plan() -> None:
+    """Without a pin, cudf took the parts of CUDA 13.5 into a plan of 13.3 (uv, 2026-12-02)."""
+    plan = ask("8.6", packages="cudf")
+    (pin,) = [text for text in plan.packages if text.startswith("cuda-toolkit[")]
+    assert plan.cuda is not None
+    assert pin.partition("==")[2].startswith(plan.cuda.rpartition(".")[0])
+    beside = ask("8.6", packages="torch==2.8.0,cudf")  # torch's wheels hold them to one minor
+    assert not any(text.startswith("cuda-toolkit[") for text in beside.packages)

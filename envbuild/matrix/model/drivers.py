@@ -25,6 +25,7 @@ class Branch(Row):
         cuda: CUDA level of the branch (``580`` -> ``13.0``).
         newest: newest release seen.
         ends: YYYY-MM.
+        over: YYYY-MM of the edition that calls it ended, where no source has the month of its end.
         modules: kernel-module flavours it comes with.
     """
 
@@ -32,5 +33,6 @@ class Branch(Row):
     newest: str | None = None
     cuda: str | None = None
     ends: str | None = None
+    over: str | None = None
     kind: str = ""
     modules: tuple[Literal["open", "proprietary"], ...] = ("open", "proprietary")

@@ -16,6 +16,7 @@ class TorchBuild(Row):
         nccl: the NCCL that its wheel requires; builds of one release and CUDA major share it.
         released: YYYY-MM-DD on which the wheel was uploaded, where known.
         beside: requirements that it needs and does not state (``numpy<2``).
+        unmarked: its version does not name its index: ``2.5.1``, not ``2.5.1+cu124``.
     """
 
     torch: str
@@ -32,6 +33,7 @@ class TorchBuild(Row):
     glibc: str | None = None
     released: str | None = None
     beside: tuple[str, ...] = ()
+    unmarked: bool = False
 
 
 class TorchPair(Row):
@@ -58,6 +60,7 @@ class PackageRule(Row):
             hold no code for.
         cuda_min, cuda_max: toolkits it serves (prefix comparison).
         version_min, version_max: first and last version under this requirement, None = open.
+        arch: the one architecture that has wheels for the GPU, None = both.
         needs_jit: it emits PTX that the driver must compile.
         compiles: it compiles for the card at run time, to finished code: NVRTC and headers, no JIT.
         needs_compiler: it calls a C compiler at run time.
@@ -72,6 +75,8 @@ class PackageRule(Row):
         sdist: the index has its source alone; ``build_needs`` what its build takes from the
             environment.
         compiled: that source is compiled with nvcc, against the torch that is there.
+        beyond: what happens on cards above ``cc_max``; ``container`` an image of the vendor's own
+            registry that serves them.
     """
 
     name: str
@@ -85,6 +90,7 @@ class PackageRule(Row):
     cc_not: tuple[str, ...] = ()
     cuda_min: str | None = None
     cuda_max: str | None = None
+    arch: Arch | None = None
     needs_jit: bool = False
     compiles: bool = False
     needs_compiler: bool = False
@@ -98,6 +104,8 @@ class PackageRule(Row):
     sdist: bool = False
     build_needs: tuple[str, ...] = ()
     compiled: bool = False
+    beyond: str = ""
+    container: str | None = None
     extra: tuple[str, ...] = ()
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.matrix.model import ImageTag, JetsonRow
+from envbuild.matrix.model import Branch, ImageTag, JetsonRow
 from envbuild.planner import drivers
 from envbuild.planner.launch import accepted, requires
 from envbuild.planner.needs import driver_needs
@@ -46,6 +46,36 @@ def unseen(chosen: Chosen) -> Iterator[Finding]:
     yield replace(note("gpu-unseen", "warn", says, source), steps=(step,))
 
 
+def unread(chosen: Chosen) -> Iterator[Finding]:
+    """A driver is there, and nobody could read which: a plan for it is a plan for any."""
+    target = chosen.target
+    if not target.unread or not chosen.capabilities:
+        return
+    row = chosen.capabilities[0]
+    step = Step(
+        why="which driver it is",
+        argv=("cat", "/proc/driver/nvidia/version"),
+        check="give what it names: envbuild plan --driver VERSION",
+    )
+    says = "a driver is loaded here, and its version could not be read: whether it will do is open"
+    yield replace(note("driver-unread", "warn", says, cite(row, row.cc)), steps=(step,))
+
+
+def claimed(chosen: Chosen) -> Iterator[Finding]:
+    """A CUDA level that is not the driver's: another libcuda answered."""
+    target = chosen.target
+    if target.claim is None or target.driver is None:
+        return
+    row = drivers.branch_of(chosen.table, target.driver)
+    says = (
+        f"the machine names CUDA {target.claim}, and its driver {target.driver} compiles up to "
+        f"{target.driver_cuda}: that is what is planned for"
+    )
+    why = "a libcuda for forward compatibility (LD_LIBRARY_PATH, cuda-compat) answered in its place"
+    source = cite(row, str(row.branch)) if row is not None else ""
+    yield note("driver-cuda-level", "warn", says, source, why)
+
+
 def last_branch(chosen: Chosen) -> Iterator[Finding]:
     """Cards that newer drivers ignore: never 'latest'. Vanishes once the driver is known."""
     if chosen.target.driver is not None or chosen.target.platform.startswith("jetson"):
@@ -80,9 +110,21 @@ def branch_ended(chosen: Chosen) -> Iterator[Finding]:
     if target.driver is None or target.windows:
         return
     here = drivers.branch(chosen.table, numbers(target.driver)[0])
-    if here is not None and here.ends is not None and here.ends < target.as_of[:7]:
-        says = f"R{here.branch}, the driver in hand, gets no updates since {here.ends}"
+    until = _until(here, target.as_of[:7]) if here is not None else None
+    if here is not None and until is not None:
+        says = f"R{here.branch}, the driver in hand, {until}"
         yield note("driver-ended", "watch", says, cite(here, str(here.branch)))
+
+
+def _until(row: Branch, month: str) -> str | None:
+    """Whether a branch still gets updates; None = it does. Silence would read as a yes."""
+    if row.ends is not None:
+        return f"gets no updates since {row.ends}" if row.ends < month else None
+    if row.over is not None and row.over <= month:
+        return "gets no updates any more: the vendor calls it end of life"
+    if "new-feature" in row.kind:
+        return "is a new-feature branch: the vendor names no end, and the next branch replaces it"
+    return "may get no updates: no end of this branch is sourced"
 
 
 def first_driver(chosen: Chosen) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ def no_driver(chosen: Chosen) -> Finding:
     names = " and ".join(dict.fromkeys(_named(chosen, card) for card in target.cards))
     source = " · ".join(dict.fromkeys(cite(row, row.cc) for row in chosen.capabilities))
     if target.driver is not None:
-        return _not_held(target.driver, names, source)
+        return _not_held(target.driver, names, source, target.machine or ())
     if any(card.vgpu for card in target.cards):
         return _guest(chosen, names, source)
     if target.windows:
@@ -23,7 +23,7 @@ def no_driver(chosen: Chosen) -> Finding:
     return _linux(chosen, target.cards, names, source)
 
 
-def _not_held(driver: str, names: str, source: str) -> Finding:
+def _not_held(driver: str, names: str, source: str, machine: tuple[str, ...]) -> Finding:
     says = f"driver {driver} is here, but only the bus shows {names}: it may not hold it"
     why = "another driver (nouveau, vfio-pci) has it, or this one failed to start"
     step = Step(
@@ -31,7 +31,12 @@ def _not_held(driver: str, names: str, source: str) -> Finding:
         argv=("lspci", "-nnk", "-d", "10de:"),
         check="Kernel driver in use: nvidia; nvidia-smi -L: the card",
     )
-    return replace(note("card-not-driven", "warn", says, source, why), steps=(step,))
+    doctor = Step(
+        why="what this machine's own messages say of it, and what mends it",
+        argv=("envbuild", "doctor", *machine),
+        check="it ends with exit code 0",
+    )
+    return replace(note("card-not-driven", "warn", says, source, why), steps=(step, doctor))
 
 
 def _guest(chosen: Chosen, names: str, source: str) -> Finding:

@@ -27,7 +27,8 @@ def taken(chosen: Chosen, wanted: Wanted) -> PackageRule | None:
     """The row that the plan takes for a package, beside its torch and on its base's Python."""
     place, build = chosen.choice.place, chosen.choice.build
     python, _ = system_of(chosen.table, chosen.target, place.os)
-    return row_for(chosen.table, wanted, place.cuda, chosen.target.cc, build=build, python=python)
+    cc, arch = chosen.target.cc, chosen.target.arch
+    return row_for(chosen.table, wanted, place.cuda, cc, arch, build=build, python=python)
 
 
 def cudnn_floor(chosen: Chosen) -> Iterator[Finding]:
@@ -248,6 +249,19 @@ def torch_default(chosen: Chosen) -> Iterator[Finding]:
         return
     says = f"`pip install torch` without an index gives {default.torch}: {why}"
     yield note("torch-default", "watch", says, cite(default, key(default)))
+
+
+def torch_unmarked(chosen: Chosen) -> Iterator[Finding]:
+    """A build whose version the default index has too, with other contents."""
+    build, table = chosen.choice.build, chosen.table
+    if build is None or not build.unmarked:
+        return
+    url = next((i.url for i in table.matrices.torch_indexes if i.index == build.index), None)
+    says = (
+        f"torch {build.torch} of the default index is another wheel of the same version, without "
+        f"CUDA: a pip of your own must be given --index-url {url}, alone"
+    )
+    yield note("torch-unmarked", "watch", says, cite(build, key(build)))
 
 
 def torch_newest(chosen: Chosen) -> Iterator[Finding]:

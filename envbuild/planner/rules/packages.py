@@ -17,6 +17,7 @@ def rows_for(
     wanted: Wanted,
     cuda: str,
     cc: tuple[str, ...],
+    arch: str | None,
     *,
     build: TorchBuild | None = None,
     python: str | None = None,
@@ -25,12 +26,12 @@ def rows_for(
 
     A bare requirement comes before one with a bound, which is there for cards or a torch that need
     it; of those the first in the matrices. Without ``build`` beside any torch or none, without
-    ``python`` for any interpreter.
+    ``python`` for any interpreter; ``arch`` None = any.
     """
     rows = [
         row
         for row in table.packages.get(wanted.name, ())
-        if not _against(row, cuda, cc, wanted)
+        if not _against(row, cuda, cc, wanted, arch)
         and (build is None or not unfit_beside(table, row, build))
         and (python is None or not row.pythons or python in row.pythons)
     ]
@@ -42,12 +43,13 @@ def row_for(
     wanted: Wanted,
     cuda: str,
     cc: tuple[str, ...],
+    arch: str | None,
     *,
     build: TorchBuild | None = None,
     python: str | None = None,
 ) -> PackageRule | None:
     """The row that is taken, of those of `rows_for`; None = there is none."""
-    return next(iter(rows_for(table, wanted, cuda, cc, build=build, python=python)), None)
+    return next(iter(rows_for(table, wanted, cuda, cc, arch, build=build, python=python)), None)
 
 
 def unfit_beside(table: Table, row: PackageRule, build: TorchBuild) -> str:
@@ -79,13 +81,13 @@ def _of(table: Table, build: TorchBuild, library: str) -> str | None:
     return version
 
 
-@rule("build", "cc", asked=("packages",))
+@rule("build", "cc", "arch", asked=("packages",))
 def package_torch(table: Table, build: TorchBuild, target: Target) -> Finding | None:
     """Each package can be in one environment with the torch."""
     for wanted in target.packages:
         if build.cuda is None or left_to_torch(table, target, wanted):
             continue
-        rows = rows_for(table, wanted, build.cuda, target.cc)
+        rows = rows_for(table, wanted, build.cuda, target.cc, target.arch)
         against = [(says, row) for row in rows if (says := unfit_beside(table, row, build))]
         if rows and len(against) == len(rows):
             says, row = against[0]
@@ -99,7 +101,7 @@ def lacks_wheel(table: Table, target: Target, build: TorchBuild, python: str | N
         if left_to_torch(table, target, wanted):
             continue
         cuda = build.cuda or ""
-        beside = rows_for(table, wanted, cuda, target.cc, build=build)
+        beside = rows_for(table, wanted, cuda, target.cc, target.arch, build=build)
         if beside and not any(not row.pythons or python in row.pythons for row in beside):
             return True
     return False
@@ -116,21 +118,21 @@ def left_to_torch(table: Table, target: Target, wanted: Wanted) -> bool:
     return target.torch is not None and any(row.name in PINNED for row in rows)
 
 
-@rule(("cuda",), "cc", "torch", asked=("packages",))
+@rule(("cuda",), "cc", "arch", "torch", asked=("packages",))
 def package_served(table: Table, place: Place, target: Target) -> Finding | None:
     """Each package must serve the toolkit and every card."""
     for asked in target.packages:
         wanted = replace(asked, range=None) if left_to_torch(table, target, asked) else asked
         rows = table.packages.get(wanted.name)
-        if rows and row_for(table, wanted, place.cuda, target.cc) is None:
-            against = [(_against(r, place.cuda, target.cc, wanted), r) for r in rows]
+        if rows and row_for(table, wanted, place.cuda, target.cc, target.arch) is None:
+            against = [(_against(r, place.cuda, target.cc, wanted, target.arch), r) for r in rows]
             # The nearest row says most: of this toolkit, else of its major, else any.
             says, row = min(against, key=lambda pair: _distance(pair[1], place.cuda))
             return error("package", about(place.cuda, f"{wanted}: {says}"), cite(row, row.name))
     return None
 
 
-@rule(("cuda", "os"), "cc", "python", "glibc", "torch", asked=("packages",))
+@rule(("cuda", "os"), "cc", "arch", "python", "glibc", "torch", asked=("packages",))
 def package_python(table: Table, place: Place, target: Target) -> Finding | None:
     """A pinned package needs a wheel for the base's own Python and C library."""
     python, glibc = system_of(table, target, place.os)
@@ -138,8 +140,9 @@ def package_python(table: Table, place: Place, target: Target) -> Finding | None
     for wanted in target.packages:
         if left_to_torch(table, target, wanted):
             continue
-        rows = rows_for(table, wanted, place.cuda, target.cc)
-        row = row_for(table, wanted, place.cuda, target.cc, python=python) or next(iter(rows), None)
+        rows = rows_for(table, wanted, place.cuda, target.cc, target.arch)
+        having = (r for r in rows if python is None or not r.pythons or python in r.pythons)
+        row = next(iter((*having, *rows)), None)
         range = own_range(row, wanted) if row is not None else None
         if row is None or not (range is None or (row.version or "0") in range):
             continue
@@ -154,11 +157,11 @@ def package_python(table: Table, place: Place, target: Target) -> Finding | None
     return None
 
 
-@rule(("cuda",), "cc", "torch", asked=("packages",))
+@rule(("cuda",), "cc", "arch", "torch", asked=("packages",))
 def package_beside(table: Table, place: Place, target: Target) -> Finding | None:
     """What a package needs beside it and does not state, against a version asked for."""
     for wanted in target.packages:
-        row = row_for(table, wanted, place.cuda, target.cc)
+        row = row_for(table, wanted, place.cuda, target.cc, target.arch)
         other = excluded(row.beside, target) if row is not None else None
         if row is not None and other is not None:
             says = f"{row.name} {row.version or ''} needs {', '.join(row.beside)}, not {other}"
@@ -211,15 +214,20 @@ def _off_toolkit(row: PackageRule, cuda: str) -> str:
     return ""
 
 
-def _against(row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted) -> str:
+def _against(
+    row: PackageRule, cuda: str, cc: tuple[str, ...], wanted: Wanted, arch: str | None
+) -> str:
     """Why this row does not serve, empty = it does."""
     if says := _off_toolkit(row, cuda):
         return says
+    if row.arch is not None and arch not in {None, row.arch}:
+        return f"{row.requirement} has wheels for the GPU on {row.arch} alone, not on {arch}"
     for one in cc:
         if row.cc_min and numbers(one) < numbers(row.cc_min):
             return f"{row.requirement} serves cc {row.cc_min} and newer, not {one}"
         if row.cc_max and numbers(one) > numbers(row.cc_max):
-            return f"{row.requirement} ends at cc {row.cc_max}, below {one}"
+            why = f": {row.beyond}" if row.beyond else ""
+            return f"{row.requirement} ends at cc {row.cc_max}, below {one}{why}"
         if one in row.cc_not:
             return f"{row.requirement} has no code for cc {one}"
     range = own_range(row, wanted)

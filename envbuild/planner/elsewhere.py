@@ -1,7 +1,8 @@
-"""Where packages that are built for a Jetson are: plans are not made of them, people use them."""
+"""Where else builds are, for a Jetson or a new card: no plan is made of them, people use them."""
 
 from collections.abc import Iterator
 
+from envbuild.planner.ranges import numbers
 from envbuild.planner.table import Table
 from envbuild.planner.target import Target
 from envbuild.values.finding import Step
@@ -9,7 +10,23 @@ from envbuild.values.finding import Step
 _CONTAINERS = "https://github.com/dusty-nv/jetson-containers"
 
 
-def elsewhere(table: Table, target: Target) -> Iterator[Step]:
+def containers(table: Table, target: Target) -> Iterator[Step]:
+    """Images of the vendor's own registry, for cards above those that a package has code for."""
+    for wanted in target.packages:
+        for row in table.packages.get(wanted.name, ())[:1]:
+            last = row.cc_max
+            above = [cc for cc in target.cc if last is not None and numbers(cc) > numbers(last)]
+            if row.container is None or not above or target.arch == "aarch64":
+                continue
+            run = ("docker", "run", "--rm", "--gpus", "all", row.container)
+            yield Step(
+                why=f"NVIDIA's own container of {row.name} has code for cc {', '.join(above)}",
+                argv=(*run, "python", "-c", f"import {row.name}; print({row.name}.__version__)"),
+                check="it prints a version, and nvidia-smi in it shows the card",
+            )
+
+
+def jetson(table: Table, target: Target) -> Iterator[Step]:
     """Builds for the L4T that is there: an index for pip, wheels of torch, containers."""
     row = table.jetson.get(target.l4t or "")
     wished = (*((target.torch,) if target.torch is not None else ()), *target.packages)
