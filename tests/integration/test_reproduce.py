@@ -21,8 +21,13 @@ from tests.render import plans
 
 pytestmark = pytest.mark.engine
 
-# The compiler of the wheels and no more: little is packed.
-SMALL = replace(plans.WHEELS, packages=("cuda-toolkit[nvcc,cudart,crt,nvvm]==13.0.2",), cc=("9.0",))
+# The runtime of the wheels and no more: little is packed.
+SMALL = replace(
+    plans.WHEELS,
+    packages=("cuda-toolkit[cudart,crt]==13.0.2",),
+    apt=("python3", "python3-venv"),
+    cc=("9.0",),
+)
 
 
 @pytest.fixture
