@@ -44,9 +44,20 @@ def test_a_package_gets_a_base_whose_python_has_its_wheel() -> None:
     [
         ({"driver": "535.183.01"}, "R535, the driver in hand, gets no updates since 2026-06"),
         ({"driver": "580.95.05"}, ""),
+        # The vendor's page lists what it maintains, and calls every other branch ended.
+        ({"driver": "570.133.07"}, "R570, the driver in hand, gets no updates since 2026-02"),
+        ({"driver": "570.133.07", "as_of": "2026-02-20"}, ""),
+        ({"driver": "560.35.05"},
+         "R560, the driver in hand, gets no updates any more: the vendor calls it end of life"),
+        ({"driver": "530.30.02"},
+         "R530, the driver in hand, gets no updates any more: the vendor calls it end of life"),
+        ({"driver": "590.48.01"}, "R590, the driver in hand, is a new-feature branch: the vendor "
+         "names no end, and the next branch replaces it"),
+        ({"driver": "615.36.01"}, "R615, the driver in hand, may get no updates: no end of this "
+         "branch is sourced"),
         ({"driver": "551.23", "platform": "wsl2"}, ""),
     ],
-)
+)  # fmt: skip
 def test_a_driver_in_hand_that_ended_is_named(fields: dict[str, Any], says: str) -> None:
     found = [f.says for f in ask("9.0", **fields).findings if f.id == "driver-ended"]
     assert found == ([says] if says else [])

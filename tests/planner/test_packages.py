@@ -606,3 +606,9 @@ def test_the_toolkit_parts_that_a_package_pulls_in_are_those_of_the_plan() -> No
     assert pin.partition("==")[2].startswith(plan.cuda.rpartition(".")[0])
     beside = ask("8.6", packages="torch==2.8.0,cudf")  # torch's wheels hold them to one minor
     assert not any(text.startswith("cuda-toolkit[") for text in beside.packages)
+
+
+def test_a_package_without_a_version_is_named_once() -> None:
+    assert says("package-torch", "8.6", packages="bitsandbytes", cuda="12.9") == [
+        "bitsandbytes is for torch >=2.3,<3"
+    ]

@@ -115,7 +115,8 @@ def package_company(chosen: Chosen) -> Iterator[Finding]:
             says = f"{row.name} {row.version} needs {', '.join(row.beside)} and does not say so"
             yield note("package-needs", "info", says, cite(row, row.name))
         if row is not None and row.for_torch and build is not None:
-            says = f"{row.name} {row.version or wanted} is for torch {row.for_torch}"
+            name = f"{row.name} {row.version}" if row.version else str(wanted)
+            says = f"{name} is for torch {row.for_torch}"
             yield note("package-torch", "info", says, cite(row, row.name))
 
 
