@@ -15,6 +15,7 @@ from envbuild.matrix.load import load
 from envbuild.planner.plan import plan as make
 from envbuild.planner.resolve import resolve
 from envbuild.values.codec import Pairs, digest, replace
+from envbuild.values.host import EngineFacts
 from envbuild.values.image import Image
 from envbuild.values.lock import AptPackage, Lock, LockedBase
 from envbuild.values.plan import Plan
@@ -189,6 +190,9 @@ class Built(NamedTuple):
     builds: list[str]
     name: str = "made"
 
+    def probe(self) -> EngineFacts:
+        return EngineFacts(name=self.name, version="1.0", answers=True)
+
     def inspect(self, ref: str) -> Image | None:
         return self.image if ref == self.image.ref else None
 
@@ -214,8 +218,10 @@ def test_offline_an_image_of_the_same_lock_is_taken_as_it_is(
         (Built(image, []), Net(), "x", "", 1),
         (Built(replace(image, labels=Pairs()), []), Net(offline=True), "x", "", 1),
     ):
-        build.built(space, context, tag, net, cast("Engine", engine), target=target)
+        made = build.built(space, context, tag, net, cast("Engine", engine), target=target)
         assert len(engine.builds) == builds
+        # Which engine made it is known of what was built just now alone.
+        assert made.builder == (("made", "1.0") if builds else ())
 
 
 def test_a_stage_that_the_dockerfile_lacks(plan: Plan, lock: Lock, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from envbuild.matrix.tables import TABLES
 # What was read in packages that anybody can fetch has their names and versions for an address.
 PACKAGES = {
     "apt-texts",
+    "bash-locales",
     "cuda-driver-types",
     "cuda-errors",
     "ld-texts",

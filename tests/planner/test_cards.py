@@ -51,10 +51,10 @@ def test_a_package_gets_a_base_whose_python_has_its_wheel() -> None:
          "R560, the driver in hand, gets no updates any more: the vendor calls it end of life"),
         ({"driver": "530.30.02"},
          "R530, the driver in hand, gets no updates any more: the vendor calls it end of life"),
-        ({"driver": "590.48.01"}, "R590, the driver in hand, is a new-feature branch: the vendor "
-         "names no end, and the next branch replaces it"),
-        ({"driver": "615.36.01"}, "R615, the driver in hand, may get no updates: no end of this "
-         "branch is sourced"),
+        ({"driver": "590.48.01"}, ("R590, the driver in hand, is a new-feature branch: the vendor "
+         "names no end, and the next branch replaces it")),
+        ({"driver": "615.36.01"}, ("R615, the driver in hand, may get no updates: no end of this "
+         "branch is sourced")),
         ({"driver": "551.23", "platform": "wsl2"}, ""),
     ],
 )  # fmt: skip
