@@ -58,3 +58,9 @@ def ids(plan: Plan, severity: str = "") -> set[str]:
 def why(plan: Plan, cuda: str) -> str:
     """What decided about one toolkit."""
     return next(a.why for a in plan.alternatives if not a.way and a.cuda.startswith(cuda))
+
+
+def built(plan: Plan) -> tuple[str, ...]:
+    """The words of the steps that build a source on top of the image."""
+    steps = [step.text for f in plan.findings if f.id == "package-source" for step in f.steps]
+    return tuple(word for text in steps for word in text.replace("\\n", " ").split())
