@@ -84,7 +84,7 @@ def _modules(table: Table, target: Target) -> Step:
 def installing(table: Table, target: Target) -> tuple[Step, ...]:
     """The only way is another driver: how it comes to the machine that was looked at."""
     asked = target.request.cc or target.request.gpus or target.request.driver
-    special = target.windows or any(card.vgpu for card in target.cards)
+    special = target.windows or target.inside or any(card.vgpu for card in target.cards)
     if target.declared or asked or special or apart(table, target.cards) is not None:
         return ()
     free = without(target, (_DRIVER,))

@@ -95,6 +95,7 @@ class _Resolver:
             driver_cuda=level,
             claim=self.claim,
             unread=self._unread(platform),
+            away=_away(host),
             inside=host.inside_container if host is not None else None,
             module=module,
             cuda=parse(request.cuda, "--cuda") if request.cuda is not None else None,
@@ -294,6 +295,11 @@ def _fabric(request: Request, host: Host | None, table: Table) -> Fabric | None:
         return None
     found = fabric_of(host, table.matrices.situations)
     return None if found is None or found.joined else found
+
+
+def _away(host: Host | None) -> bool:
+    gpus = host.gpus if host is not None else ()
+    return bool(gpus) and all(gpu.held_by == "vfio-pci" for gpu in gpus)
 
 
 def _docker(host: Host | None) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import fabric as fixes
-from envbuild.advice.installing import owner
+from envbuild.advice.fixes.driver import owner
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice, fit, jetson, loading, same_version
 from envbuild.advice.scene import Scene

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import driver as fixes
-from envbuild.advice.installing import installed, module_of, owner, packages, right
+from envbuild.advice.fixes.driver import owner
+from envbuild.advice.installing import installed, module_of, packages, right
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene, table
 from envbuild.matrix.load import load_reference
