@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from envbuild.values.host import Module
 
 
+UNREAD = "a driver is loaded here, and its version could not be read: whether it will do is open"
+
+
 def branch_of(table: Table, driver: str) -> Branch | None:
     """The branch a driver belongs to: the newest that is not above it (581.42 is R580)."""
     major = numbers(driver)[0]
@@ -37,6 +40,27 @@ def level(table: Table, driver: str, *, windows: bool) -> str | None:
     if row is not None and row.cuda is not None:
         known.append(row.cuda)
     return max(known, key=numbers, default=None)
+
+
+def own_level(table: Table, driver: str, told: str | None, *, windows: bool) -> str | None:
+    """The CUDA level that was told of a driver, unless its branch has a lower one.
+
+    Then another libcuda answered, one for forward compatibility: a container may not have it. A
+    lower one than the branch's may be true of the tool that was asked.
+    """
+    if told is None:
+        return level(table, driver, windows=windows)
+    row = None if windows else branch(table, numbers(driver)[0])
+    if row is not None and row.cuda is not None and numbers(told) > numbers(row.cuda):
+        return row.cuda
+    return told
+
+
+def level_says(driver: str, told: str, own: str | None) -> tuple[str, str]:
+    """What to say where the level that was told is not the driver's own, and why that is so."""
+    says = f"the machine names CUDA {told}, and its driver {driver} compiles up to {own}: that is "
+    why = "a libcuda for forward compatibility (LD_LIBRARY_PATH, cuda-compat) answered in its place"
+    return says + "what counts", why
 
 
 def floor(table: Table, cuda: str) -> DriverFloor | None:

@@ -234,13 +234,11 @@ class _Resolver:
             return None, None, None
         numbers(here.version)
         self._note("driver", here.version, self.seen)
-        level = here.cuda or drivers.level(self.table, here.version, windows=platform == "wsl2")
+        windows = platform == "wsl2"
+        level = drivers.own_level(self.table, here.version, here.cuda or None, windows=windows)
         if level is not None:
             numbers(level)
-        row = drivers.branch(self.table, numbers(here.version)[0]) if platform != "wsl2" else None
-        if level and row is not None and row.cuda and numbers(level) > numbers(row.cuda):
-            # Another libcuda answered, one for forward compatibility: a container may not have it.
-            self.claim, level = level, row.cuda
+        self.claim = here.cuda if here.cuda and here.cuda != level else None
         # With a cc from a flag the card is elsewhere: only its driver version is taken over.
         own = not (self.request.cc or self.request.gpus)
         return here.version, level, here.module if own else None

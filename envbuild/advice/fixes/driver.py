@@ -130,6 +130,15 @@ def owner(wish: str) -> Step:
     )
 
 
+def version() -> Step:
+    """Which driver runs."""
+    return Step(
+        why="which driver it is",
+        argv=("cat", "/proc/driver/nvidia/version"),
+        check="give what it names: envbuild plan --driver VERSION",
+    )
+
+
 def of_maker(says: str) -> Step:
     """The system of the machine's maker brings the driver; packages are for another system."""
     return Step(
