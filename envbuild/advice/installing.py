@@ -92,9 +92,7 @@ def _steps(scene: Scene, row: Branch, module: Module, *, last: bool) -> Iterator
         return
     if scene.wsl2:
         page = next(one for one in load_reference().wsl if one.what == "windows-driver-page")
-        yield windows.driver(page, None, row.branch if last else None)
-        if last:
-            yield windows.hold(row.branch)
+        yield from windows.of_branch(page, row.branch if last else None)
         return
     yield from _out_of_the_way(scene, row)
     yield from drivers.by_maker(table(), tuple(card for _, card in scene.cards))[0]

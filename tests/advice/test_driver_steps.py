@@ -237,6 +237,9 @@ def test_a_way_of_its_own_is_that_of_this_system_alone() -> None:
     assert ".run" in words(steps("void", 595, "open"))
     unknown = driver.steps(load(), load_reference(), Os(id="void", arch="ppc64le"), 580, "open")
     assert "as your system documents it" in words(unknown)
+    # Fermi's branch has no release that is sourced: nothing to fetch, and no bare restart.
+    assert words(steps("ubuntu24.04", 390, "proprietary")).count("\n") == 0
+    assert "install R390" in words(steps("ubuntu24.04", 390, "proprietary"))
 
 
 def test_the_installer_of_the_vendor_never_runs_beside_nouveau(tmp_path: Path) -> None:

@@ -366,6 +366,34 @@ def test_the_level_of_a_driver_is_its_own(
     assert says in found["cuda-versions"].says
 
 
+def test_a_card_that_a_driver_does_not_hold_is_never_called_sound() -> None:
+    card = Gpu(cc="8.6", pci_id="10de:2204", source="pci")
+    lone = Host(kind="made", gpus=(card,), driver=Driver(version="580.95.05"), platform="linux")
+    lone = replace(lone, os=Os(id="ubuntu24.04", arch="x86_64"))
+    assert {f.id for f in told(lone)} >= {"card-not-driven"}
+    # Where a reason is known, that is told instead.
+    for other, id in (
+        (
+            replace(
+                lone,
+                driver=Driver(version="580.95.05"),
+                gpus=(Gpu(cc="3.7", pci_id="10de:102d", source="pci"),),
+            ),
+            "driver-too-new-for-gpu",
+        ),
+        (
+            replace(
+                lone, probes=(Probe(name="nvml", ok=False, says="Driver/library version mismatch"),)
+            ),
+            "nvml-mismatch",
+        ),
+        (replace(lone, gpus=(replace(card, held_by="vfio-pci"),)), "card-for-a-guest"),
+    ):
+        found = {f.id for f in told(other)}
+        assert id in found
+        assert "card-not-driven" not in found
+
+
 def test_a_card_on_a_system_with_a_way_of_its_own_has_the_steps_of_the_plan() -> None:
     for system in ("nixos25.11", "alpine3.22", "kylin10", "sles15", "ubuntu24.04"):
         host = bare(os=Os(id=system, arch="x86_64"))

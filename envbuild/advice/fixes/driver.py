@@ -41,6 +41,8 @@ def steps(
     row = package(reference, os, branch, module)
     if row is None or row.manager == "own":
         return _own(row, branch, module)
+    if row.manager == "run" and not _released(matrices, branch):
+        return _own(None, branch, module)
     return (
         *_source(matrices, row, os),
         *_needs(row),
@@ -267,6 +269,11 @@ def _install(
         yield Step(why=why, text=text, check=built)
     else:
         yield from _run(matrices, row, os, branch, module)
+
+
+def _released(matrices: Matrices, branch: int) -> str | None:
+    """The newest release of a branch, where one is sourced."""
+    return next((b.newest for b in matrices.branches if b.branch == branch), None)
 
 
 def _run(

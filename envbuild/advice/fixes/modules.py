@@ -24,6 +24,15 @@ def restart(check: str) -> Step:
     )
 
 
+def who_holds() -> Step:
+    """Which kernel driver has the card."""
+    return Step(
+        why="see which driver has the card",
+        argv=("lspci", "-nnk", "-d", "10de:"),
+        check="Kernel driver in use: nvidia; nvidia-smi -L: the card",
+    )
+
+
 def back_from_guest() -> Step:
     """A card that vfio-pci keeps for a virtual machine, taken back."""
     return Step(

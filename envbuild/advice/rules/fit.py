@@ -19,6 +19,7 @@ from envbuild.values.host import Module
 SILENT = (
     *("smi-failed", "no-devices", "rm-init-adapter", "torch-no-driver", "cuda-100", "cuda-999"),
     *("cuda-3", "nvml-not-found", "image-driver-banner", "smi-missing", "gsp-mismatch"),
+    "card-not-driven",
 )
 """What programs say where no driver answers for a card."""
 

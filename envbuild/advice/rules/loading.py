@@ -8,10 +8,11 @@ from envbuild.advice.fixes.driver import owner
 from envbuild.advice.installing import installed, module_of, packages, right
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
-from envbuild.advice.rules.fit import NO_GPU, SILENT
-from envbuild.advice.scene import Scene
+from envbuild.advice.rules.fit import NO_GPU, SILENT, not_driven
+from envbuild.advice.scene import Scene, table
 from envbuild.advice.when import holds
 from envbuild.matrix.load import load_reference
+from envbuild.planner.table import cite
 from envbuild.values.finding import Step
 from envbuild.values.host import Config
 
@@ -228,6 +229,25 @@ def kept_for_a_guest(scene: Scene) -> Iterator[Advice]:
     )
 
 
+def not_held(scene: Scene) -> Iterator[Advice]:
+    """A driver is here, only the bus shows a card, and nothing that was looked at says why."""
+    version, cards = installed(scene), not_driven(scene)
+    if not scene.native or scene.host.inside_container is not None or not version or not cards:
+        return
+    if scene.saw(*SILENT, "nvml-mismatch") is not None:
+        return  # what was said has a reason of its own
+    row = table().capability(cards[0].cc)
+    yield advice(
+        "card-not-driven",
+        "warn",
+        f"driver {version} is here, but only the bus shows {cards[0].name or row.arch} "
+        f"(cc {row.cc}): it may not hold it",
+        why="Another driver (nouveau, vfio-pci) has it, or this one failed to start.",
+        steps=(modules.who_holds(), _log()),
+        source=cite(row, row.cc),
+    )
+
+
 def look_failed(scene: Scene) -> Iterator[Advice]:
     """Only we did not find the library: nvidia-smi, which is built with it, answers."""
     seen = scene.saw("nvml-not-found")
@@ -262,4 +282,5 @@ RULES: tuple[Rule, ...] = (
     not_loaded,
     lost,
     kept_for_a_guest,
+    not_held,
 )

@@ -26,19 +26,18 @@ def no_driver(chosen: Chosen) -> Finding:
 
 
 def _not_held(driver: str, names: str, source: str, machine: tuple[str, ...]) -> Finding:
+    from envbuild.advice.fixes import modules
+
     says = f"driver {driver} is here, but only the bus shows {names}: it may not hold it"
     why = "another driver (nouveau, vfio-pci) has it, or this one failed to start"
-    step = Step(
-        why="see which driver has the card",
-        argv=("lspci", "-nnk", "-d", "10de:"),
-        check="Kernel driver in use: nvidia; nvidia-smi -L: the card",
-    )
     doctor = Step(
         why="what this machine's own messages say of it, and what mends it",
         argv=("envbuild", "doctor", *machine),
         check="it ends with exit code 0",
     )
-    return replace(note("card-not-driven", "warn", says, source, why), steps=(step, doctor))
+    return replace(
+        note("card-not-driven", "warn", says, source, why), steps=(modules.who_holds(), doctor)
+    )
 
 
 def _away(names: str) -> Finding:
