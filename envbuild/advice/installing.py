@@ -63,8 +63,8 @@ def right(scene: Scene) -> Right | None:
 def _branch(scene: Scene, cards: tuple[Card, ...]) -> Branch | None:
     """The branch in hand where it drives the cards, else the one that suits them."""
     rows = [table().capability(card.cc) for card in cards]
-    firsts = [t.cuda for row in rows if (t := drivers.first_toolkit(table(), row)) is not None]
-    suited = drivers.suited(table(), cards, load().date, max(firsts, key=numbers, default="0"))
+    newest = drivers.newest_toolkit(table(), rows)
+    suited = drivers.suited(table(), cards, load().date, newest)
     version = installed(scene)
     here = drivers.branch_of(table(), version) if version is not None else None
     needs = drivers.modules(table(), cards)
@@ -88,27 +88,24 @@ def _steps(scene: Scene, row: Branch, module: Module, *, last: bool) -> Iterator
     host = scene.host
     if host.inside_container is not None:
         flavour = "" if scene.wsl2 else f", with its {module} kernel modules"
-        yield owner(f"a driver of R{row.branch}{flavour}")
+        yield fixes.owner(f"a driver of R{row.branch}{flavour}")
         return
     if scene.wsl2:
         page = next(one for one in load_reference().wsl if one.what == "windows-driver-page")
-        yield windows.driver(page, None, row.branch if last else None)
-        if last:
-            yield windows.hold(row.branch)
+        yield from windows.of_branch(page, row.branch if last else None)
         return
     yield from _out_of_the_way(scene, row)
-    packed = fixes.package(load_reference(), host.os, row.branch, module)
-    if packed is None or packed.systems == ("",):
-        yield Step(
-            why="no row is about the driver packages of this system",
-            text=f"install {drivers.name(row)} with its {module} kernel modules as your system "
-            "documents it, and hold that branch",
-            check=fixes.loaded(str(row.branch), module),
-        )
-        return
+    yield from drivers.by_maker(table(), tuple(card for _, card in scene.cards))[0]
     version = installed(scene)
-    older = version is not None and numbers(version)[0] > row.branch
-    yield from fixes.steps(load(), load_reference(), host.os, row.branch, module, older=older)
+    yield from fixes.steps(
+        load(),
+        load_reference(),
+        host.os,
+        row.branch,
+        module,
+        older=version is not None and numbers(version)[0] > row.branch,
+        secure_boot=host.kernel.secure_boot,
+    )
 
 
 def _out_of_the_way(scene: Scene, row: Branch) -> Iterator[Step]:
@@ -129,16 +126,6 @@ def _out_of_the_way(scene: Scene, row: Branch) -> Iterator[Step]:
             argv=("sudo", "apt-get", "purge", "-y", *there[:60]),
             check="dpkg -l 'nvidia-*' 'libnvidia-*': nothing of the driver is installed (ii)",
         )
-
-
-def owner(wish: str) -> Step:
-    """What cannot be done from inside a container, said to who can."""
-    return Step(
-        why="this is a container: its driver and kernel belong to the machine around it, and "
-        "nothing that is installed in here changes them",
-        text=f"ask who runs the machine for {wish}, or rent another one",
-        check="nvidia-smi, in a new container: the card",
-    )
 
 
 def is_driver(package: str) -> bool:

@@ -109,13 +109,12 @@ class Scene(Value):
         driver = self.host.driver
         if driver is None:
             return None
-        if driver.cuda is not None and is_version(driver.cuda):
-            return driver.cuda
-        if self.driver_version is None:
-            return None
-        from envbuild.planner.drivers import level
+        told = driver.cuda if driver.cuda is not None and is_version(driver.cuda) else None
+        if self.driver_version is None or self.jetson:
+            return told
+        from envbuild.planner.drivers import own_level
 
-        return level(table(), self.driver_version, windows=self.wsl2)
+        return own_level(table(), self.driver_version, told, windows=self.wsl2)
 
     def capability(self, cc: str) -> "Capability | None":
         """The row of a compute capability."""

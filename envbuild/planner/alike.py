@@ -56,7 +56,10 @@ def kinds(nodes: Sequence[Node], oldest: Mapping[str, str]) -> list[Kind]:
         if kind is None:
             same = [cards.setdefault(replace(card, name=None), card) for card in node.target.cards]
             # How one machine is to be set up is no matter of a plan for many.
-            own = {"containers": None, "fabric": None, "tools": None, "inside": None, "claim": None}
+            own: dict[str, object] = dict.fromkeys(
+                ("containers", "fabric", "tools", "inside", "claim"), None
+            )
+            own["away"] = False
             first = replace(node.target, cards=tuple(dict.fromkeys(same)), **own)
             target = first if first.driver is None else on_driver(first, oldest[first.driver])
             facts = {} if target.on_host else dict.fromkeys(("glibc", "gcc", "python", "host_os"))

@@ -40,11 +40,18 @@ def asked_cards(request: Request, host: Host | None, table: Table) -> tuple[tupl
 
 
 def undriven_cards(request: Request, host: Host | None, table: Table) -> tuple[Card, ...]:
-    """Cards that only the bus shows, beside others that the machine's driver holds."""
+    """Cards that only the bus shows, beside others that the machine's driver holds.
+
+    One that vfio-pci holds is meant for a virtual machine, and no card of this one.
+    """
     asked = request.cc or request.gpus
     if asked or host is None or not _driven(host):
         return ()
-    return _sorted(_detected(tuple(g for g in host.gpus if g.source == "pci"), table))
+    return _sorted(
+        _detected(
+            tuple(g for g in host.gpus if g.source == "pci" and g.held_by != "vfio-pci"), table
+        )
+    )
 
 
 def _driven(host: Host) -> tuple[Gpu, ...]:

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING
 from envbuild.matrix.model import Branch, Capability, DriverFloor, Toolkit
 from envbuild.planner.cards import module_of
 from envbuild.planner.ranges import numbers
-from envbuild.planner.table import Table
+from envbuild.planner.table import Table, cite
 from envbuild.planner.target import Card, Target
 
 if TYPE_CHECKING:
     from envbuild.values.finding import Step
     from envbuild.values.host import Module
+
+
+UNREAD = "a driver is loaded here, and its version could not be read: whether it will do is open"
 
 
 def branch_of(table: Table, driver: str) -> Branch | None:
@@ -39,6 +42,27 @@ def level(table: Table, driver: str, *, windows: bool) -> str | None:
     return max(known, key=numbers, default=None)
 
 
+def own_level(table: Table, driver: str, told: str | None, *, windows: bool) -> str | None:
+    """The CUDA level that was told of a driver, unless its branch has a lower one.
+
+    Then another libcuda answered, one for forward compatibility: a container may not have it. A
+    lower one than the branch's may be true of the tool that was asked.
+    """
+    if told is None:
+        return level(table, driver, windows=windows)
+    row = None if windows else branch(table, numbers(driver)[0])
+    if row is not None and row.cuda is not None and numbers(told) > numbers(row.cuda):
+        return row.cuda
+    return told
+
+
+def level_says(driver: str, told: str, own: str | None) -> tuple[str, str]:
+    """What to say where the level that was told is not the driver's own, and why that is so."""
+    says = f"the machine names CUDA {told}, and its driver {driver} compiles up to {own}: that is "
+    why = "a libcuda for forward compatibility (LD_LIBRARY_PATH, cuda-compat) answered in its place"
+    return says + "what counts", why
+
+
 def floor(table: Table, cuda: str) -> DriverFloor | None:
     """Minor-version compatibility's lowest driver for a toolkit."""
     major = numbers(cuda)[0]
@@ -62,6 +86,16 @@ def first_toolkit(table: Table, row: Capability) -> Toolkit | None:
     if first is None or row.tegra or first.cuda == table.served[0]:
         return None
     return first
+
+
+def newest_toolkit(table: Table, rows: list[Capability]) -> str:
+    """The newest toolkit with code for all of these, as a plan without wishes takes it."""
+    fit = [
+        cuda
+        for cuda in table.served
+        if all(row.target in table.toolkits[cuda].targets for row in rows)
+    ]
+    return fit[-1] if fit else "0"
 
 
 def too_old(
@@ -121,13 +155,22 @@ def modules(table: Table, cards: tuple[Card, ...]) -> str:
     return min(needs, default="either")
 
 
+def by_maker(table: Table, cards: tuple[Card, ...]) -> "tuple[tuple[Step, ...], str]":
+    """Steps before packages where the maker's own system brings the driver, and their source."""
+    from envbuild.advice.fixes.driver import of_maker
+
+    ccs = {card.cc for card in cards}
+    row = next((s for s in table.matrices.situations if ccs.intersection(s.cc)), None)
+    return ((of_maker(row.says),), cite(row, row.what)) if row is not None else ((), "")
+
+
 def installation(
     table: Table, target: Target, row: Branch
 ) -> "tuple[Module, tuple[Step, ...], str]":
     """How a branch comes to the machine that was looked at.
 
     Returns:
-        the flavour of its kernel modules, the steps, and the row of the packages as a source.
+        the flavour of its kernel modules, the steps, and the rows of its packages as a source.
     """
     from envbuild.advice.fixes import driver as fixes
     from envbuild.matrix.load import load_reference
@@ -136,7 +179,11 @@ def installation(
     os, rows = Os(id=target.system, arch=target.arch), load_reference()
     module = fixes.flavour(rows, os, row, modules(table, target.cards))
     packed = fixes.package(rows, os, row.branch, module)
-    source = f"driver_packages/{packed.os} {packed.status}" if packed is not None else ""
     older = target.driver is not None and numbers(target.driver)[0] > row.branch
-    steps = fixes.steps(table.matrices, rows, os, row.branch, module, older=older)
-    return module, steps, source
+    if target.inside is not None:
+        wish = f"a driver of R{row.branch}, with its {module} kernel modules"
+        return module, (fixes.owner(wish),), ""
+    first, maker = by_maker(table, target.cards)
+    steps = (*first, *fixes.steps(table.matrices, rows, os, row.branch, module, older=older))
+    source = f"driver_packages/{packed.os} {packed.status}" if packed is not None else ""
+    return module, steps, " · ".join(filter(None, (maker, source)))

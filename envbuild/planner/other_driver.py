@@ -84,13 +84,25 @@ def _modules(table: Table, target: Target) -> Step:
 def installing(table: Table, target: Target) -> tuple[Step, ...]:
     """The only way is another driver: how it comes to the machine that was looked at."""
     asked = target.request.cc or target.request.gpus or target.request.driver
-    special = target.windows or any(card.vgpu for card in target.cards)
-    if target.declared or asked or special or apart(table, target.cards) is not None:
+    special = target.inside or any(card.vgpu for card in target.cards)
+    clash = apart(table, target.cards, windows=target.windows)
+    if target.declared or asked or special or clash is not None:
         return ()
+    if target.windows:
+        return _on_windows(table, target)
     free = without(target, (_DRIVER,))
     version = target.driver if _stays(table, target) else _recommended(table, free)
     row = drivers.branch_of(table, version) if version is not None else None
     return drivers.installation(table, target, row)[1] if row is not None else ()
+
+
+def _on_windows(table: Table, target: Target) -> tuple[Step, ...]:
+    from envbuild.advice.fixes import windows
+    from envbuild.matrix.load import load_reference
+
+    page = next(row for row in load_reference().wsl if row.what == "windows-driver-page")
+    ends = (table.capability(cc).last_branch for cc in target.cc)
+    return windows.of_branch(page, min((end for end in ends if end is not None), default=None))
 
 
 def _guest_driver(table: Table, target: Target) -> Step:

@@ -95,6 +95,7 @@ class _Resolver:
             driver_cuda=level,
             claim=self.claim,
             unread=self._unread(platform),
+            away=_away(host),
             inside=host.inside_container if host is not None else None,
             module=module,
             cuda=parse(request.cuda, "--cuda") if request.cuda is not None else None,
@@ -233,13 +234,11 @@ class _Resolver:
             return None, None, None
         numbers(here.version)
         self._note("driver", here.version, self.seen)
-        level = here.cuda or drivers.level(self.table, here.version, windows=platform == "wsl2")
+        windows = platform == "wsl2"
+        level = drivers.own_level(self.table, here.version, here.cuda or None, windows=windows)
         if level is not None:
             numbers(level)
-        row = drivers.branch(self.table, numbers(here.version)[0]) if platform != "wsl2" else None
-        if level and row is not None and row.cuda and numbers(level) > numbers(row.cuda):
-            # Another libcuda answered, one for forward compatibility: a container may not have it.
-            self.claim, level = level, row.cuda
+        self.claim = here.cuda if here.cuda and here.cuda != level else None
         # With a cc from a flag the card is elsewhere: only its driver version is taken over.
         own = not (self.request.cc or self.request.gpus)
         return here.version, level, here.module if own else None
@@ -294,6 +293,11 @@ def _fabric(request: Request, host: Host | None, table: Table) -> Fabric | None:
         return None
     found = fabric_of(host, table.matrices.situations)
     return None if found is None or found.joined else found
+
+
+def _away(host: Host | None) -> bool:
+    gpus = host.gpus if host is not None else ()
+    return bool(gpus) and all(gpu.held_by == "vfio-pci" for gpu in gpus)
 
 
 def _docker(host: Host | None) -> str | None:

@@ -69,6 +69,7 @@ class Target(Value):
         driver_cuda: CUDA level of that driver.
         claim: a higher level that the machine's libraries gave, and its driver does not have.
         unread: a driver is there, and its version could not be read.
+        away: its cards are held for virtual machines (vfio-pci), not for itself.
         inside: the kind of container that the machine itself is, None = none.
         glibc, gcc, python: of this machine; they count for ``where: host`` alone.
         l4t: the row of `jetson.yaml` that fits, by its key.
@@ -97,6 +98,7 @@ class Target(Value):
     driver_cuda: str | None = None
     claim: str | None = None
     unread: bool = False
+    away: bool = False
     inside: str | None = None
     module: str | None = None
     cuda: Range | None = None

@@ -22,7 +22,8 @@ KMOD = "kmod-nvidia-latest-dkms nvidia-driver nvidia-driver-cuda"
 
 
 def steps(os: str | None, branch: int, module: Module, arch: str = "x86_64") -> tuple[Step, ...]:
-    return driver.steps(load(), load_reference(), Os(id=os, arch=arch), branch, module)
+    here = Os(id=os, arch=arch)
+    return driver.steps(load(), load_reference(), here, branch, module, secure_boot=False)
 
 
 def pin(os: str, branch: int, module: Module) -> str:
@@ -208,3 +209,77 @@ def test_wsl_and_jetsons_have_drivers_of_their_own() -> None:
     assert "apt" not in driver.of_windows(None).text
     assert "L4T 36.4" in driver.of_l4t("36.4").text
     assert "JetPack" in driver.of_l4t(None).text
+
+
+@pytest.mark.parametrize(
+    ("os", "branch", "module", "way"),
+    [
+        ("nixos25.11", 595, "open", "hardware.nvidia.open = true; then"),
+        ("nixos25.11", 580, "proprietary", "kernelPackages.nvidiaPackages.legacy_580;"),
+        ("alpine3.22", 595, "open", "no build for musl"),
+        ("fedora-silverblue42", 595, "open", "rpm-ostree"),
+        ("linuxmint22.2", 580, "open", "Driver Manager"),
+        ("pop22.04", 595, "open", "system76-driver-nvidia"),
+        ("opensuse-tumbleweed20261120", 580, "proprietary", "SDB:NVIDIA_drivers"),
+    ],
+)  # fmt: skip
+def test_a_system_with_a_way_of_its_own(os: str, branch: int, module: Module, way: str) -> None:
+    (step,) = steps(os, branch, module)
+    assert way in step.text
+    assert "{" not in step.text
+    assert str(branch) in step.check
+    assert "after a restart" in step.check
+
+
+def test_a_way_of_its_own_is_that_of_this_system_alone() -> None:
+    assert "dnf" in words(steps("fedora43", 595, "open"))
+    assert "opensuse/tumbleweed/" in words(steps("opensuse-tumbleweed20261120", 595, "open"))
+    assert ".run" in words(steps("void", 595, "open"))
+    unknown = driver.steps(load(), load_reference(), Os(id="void", arch="ppc64le"), 580, "open")
+    assert "as your system documents it" in words(unknown)
+    # Fermi's branch has no release that is sourced: nothing to fetch, and no bare restart.
+    assert words(steps("ubuntu24.04", 390, "proprietary")).count("\n") == 0
+    assert "install R390" in words(steps("ubuntu24.04", 390, "proprietary"))
+
+
+def test_the_installer_of_the_vendor_never_runs_beside_nouveau(tmp_path: Path) -> None:
+    found = steps("kylin10", 580, "proprietary")
+    keep = next(i for i, step in enumerate(found) if "blacklist nouveau" in step.argv[-1])
+    assert keep < next(i for i, step in enumerate(found) if ".run" in " ".join(step.argv))
+    # Packages keep it away by themselves.
+    assert "nouveau" not in words(steps("ubuntu24.04", 580, "proprietary"))
+    for modules, kept in (("nouveau 1 0", True), ("i915 1 0\nnouveau_x 1 0", False)):
+        (tmp_path / "modules").write_text(modules + "\n")
+        (tmp_path / "nouveau.conf").unlink(missing_ok=True)
+        script = found[keep].argv[-1].replace("/proc/modules", str(tmp_path / "modules"))
+        script = script.replace("/etc/modprobe.d/envbuild-", f"{tmp_path}/")
+        script = script.replace("dracut --force", "true").replace("update-initramfs -u", "true")
+        subprocess.run(("sh", "-c", script), check=True, capture_output=True)
+        assert (tmp_path / "nouveau.conf").exists() is kept
+
+
+@pytest.mark.parametrize(("on", "says"), [(None, "--sb-state"), (True, "--import"), (False, "")])
+@pytest.mark.parametrize(
+    ("os", "key"),
+    [("ubuntu24.04", "/var/lib/shim-signed/mok/MOK.der"), ("rhel9", "/var/lib/dkms/mok.pub")],
+)
+def test_secure_boot_is_asked_before_the_restart(
+    os: str,
+    key: str,
+    on: bool | None,
+    says: str,
+) -> None:
+    here = Os(id=os, arch="x86_64")
+    found = driver.steps(load(), load_reference(), here, 580, "proprietary", secure_boot=on)
+    assert ("mokutil" in words(found)) is bool(says)
+    if says:
+        asked = next(i for i, step in enumerate(found) if says in step.argv)
+        assert found[asked - 1].argv[-1] != "reboot"
+        assert found[-1].argv[-1] == "reboot"
+        assert key in " ".join((*found[asked].argv, found[asked].check))
+
+
+def test_what_suse_signed_asks_nobody() -> None:
+    here = Os(id="sles15", arch="x86_64")
+    signed = driver.steps(load(), load_reference(), here, 595, "open", secure_boot=True)
+    assert "mokutil" not in words(signed)

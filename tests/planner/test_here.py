@@ -108,3 +108,15 @@ def test_one_machine_has_one_driver(
     }
     declared = ask(",".join(ccs), driver=version).driver
     assert (len({n.module for n in declared}) == 2) is (last is not None)
+
+
+@pytest.mark.parametrize(("cc", "held"), [("6.1", True), ("12.0", False)])
+def test_on_windows_the_steps_are_those_of_the_doctor(cc: str, held: bool) -> None:
+    card = Gpu(name=None, cc=cc, source="nvml")
+    here = with_driver("591.44" if held else "522.06", None, gpus=(card,), platform="wsl2")
+    plan = ask(host=here)
+    assert plan.outcome == "refuse"
+    words = commands(plan.findings[0])
+    assert "developer.nvidia.com/cuda/wsl" in words
+    assert ("decline newer drivers" in words) is held
+    assert "apt-get" not in words

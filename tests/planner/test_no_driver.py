@@ -267,3 +267,40 @@ def test_torch_on_wsl_is_named_by_the_drivers_of_windows() -> None:
     says = torch(ask("7.5", platform="wsl2", driver="537.58"))
     assert "that driver 537.58 runs: 2.14.1 from cu126" in says
     assert "needs driver 580 or newer" in says
+
+
+def test_a_container_installs_no_driver() -> None:
+    bare = found(ask(host=machine(ADA)), "driver-missing")
+    inside = replace(machine(ADA), inside_container="kubernetes")
+    told = found(ask(host=inside), "driver-missing")
+    assert "apt-get" in commands(bare)
+    assert "another node" in commands(told)
+    assert "sudo" not in commands(told)
+    # Nor after a refusal.
+    old = machine(PASCAL, driver="595.58.03", module="open", source="pci")
+    for host, steps in ((old, True), (replace(old, inside_container="docker"), False)):
+        refused = ask(host=host)
+        assert refused.outcome == "refuse"
+        assert ("apt-get" in commands(refused.findings[0])) is steps
+
+
+@pytest.mark.parametrize(
+    ("held", "id"),
+    [("vfio-pci", "card-for-a-guest"), ("nouveau", "driver-missing"), (None, "driver-missing")],
+)
+def test_a_card_for_a_virtual_machine_is_no_card_of_this_one(held: str | None, id: str) -> None:
+    away = replace(ADA, held_by=held)
+    plan = ask(host=machine(away))
+    assert ids(plan) & {"card-for-a-guest", "driver-missing"} == {id}
+    # Beside a card that is driven it is nothing to warn of.
+    both = machine(ADA, driver="595.58.03", module="open", source="nvml")
+    both = replace(both, gpus=(*both.gpus, replace(away, source="pci")))
+    assert ("card-not-driven" in ids(ask(host=both))) is (held != "vfio-pci")
+
+
+def test_the_system_of_a_dgx_spark_brings_its_driver() -> None:
+    spark = found(ask(host=machine(GB10, arch="aarch64")), "driver-missing")
+    assert "DGX Dashboard" in spark.steps[0].text
+    assert "situations/maker-system" in spark.source
+    other = found(ask(host=machine(BLACKWELL)), "driver-missing")
+    assert "DGX" not in commands(other)

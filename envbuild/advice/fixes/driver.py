@@ -6,7 +6,8 @@ Which packages and repositories those are stands in `driver_packages.yaml` and
 
 from collections.abc import Iterator
 
-from envbuild.advice.fixes import repository
+from envbuild.advice.fixes import modules, repository
+from envbuild.advice.fixes import secure_boot as secure_boots
 from envbuild.matrix.model import Branch, Matrices
 from envbuild.matrix.model.reference import DriverPackage, Reference
 from envbuild.values.finding import Step
@@ -24,8 +25,9 @@ def steps(
     module: Module,
     *,
     older: bool = False,
+    secure_boot: bool | None = None,
 ) -> tuple[Step, ...]:
-    """Install a branch so that it stays: repository, what holds it, packages, restart.
+    """Install a branch so that it stays: repository, what holds it, packages, keys, restart.
 
     Args:
         matrices: the repositories and the branches.
@@ -34,25 +36,40 @@ def steps(
         branch: ``580``.
         module: flavour of the kernel modules.
         older: a newer branch is installed, which package managers keep by themselves.
-
-    Returns:
-        nothing where no row has that branch with these modules.
+        secure_boot: the firmware takes signed code alone; None = nobody looked.
     """
     row = package(reference, os, branch, module)
-    if row is None:
-        return ()
+    if row is None or row.manager == "own":
+        return _own(row, branch, module)
+    if row.manager == "run" and not _released(matrices, branch):
+        return _own(None, branch, module)
     return (
         *_source(matrices, row, os),
         *_needs(row),
         *pin(reference, os, branch, module),
         *(_back(row, branch) if older else ()),
         *_install(matrices, row, os, branch, module),
+        *(secure_boots.before_start(os, secure_boot) if row.manager != "zypper" else ()),
         Step(
             why="the new kernel modules are loaded at the next start",
             argv=("sudo", "systemctl", "reboot"),
             check=loaded(f"{branch} or newer" if row.manager == "pacman" else str(branch), module),
         ),
     )
+
+
+def _own(row: DriverPackage | None, branch: int, module: Module) -> tuple[Step, ...]:
+    """In words, where the system has a way of its own or these matrices know none."""
+    why, text = "no row is about the driver packages of this system", ""
+    if row is not None:
+        why = "this system has a way of its own, and the vendor's installer does not fit it"
+        text = row.says.replace("{module}", "true" if module == "open" else "false")
+        text = text.replace("{branch}", str(branch))
+    text = text or (
+        f"install R{branch} with its {module} kernel modules as your system documents it, and "
+        "hold that branch"
+    )
+    return (Step(why=why, text=text, check=f"after a restart, {loaded(str(branch), module)}"),)
 
 
 def pin(reference: Reference, os: Os, branch: int, module: Module) -> tuple[Step, ...]:
@@ -104,6 +121,36 @@ def loaded(version: str, module: Module) -> str:
     return f"{LOADED}: {version}, {words} Open Kernel Module; nvidia-smi: the card"
 
 
+def owner(wish: str) -> Step:
+    """What cannot be done from inside a container, said to who can."""
+    return Step(
+        why="this is a container: its driver and kernel belong to the machine around it, and "
+        "nothing that is installed in here changes them",
+        text=f"ask who runs the machine for {wish}, or take another one (in a cluster: another "
+        "node); where it is yours, do it there",
+        check="nvidia-smi, in a new container: the card",
+    )
+
+
+def version() -> Step:
+    """Which driver runs."""
+    return Step(
+        why="which driver it is",
+        argv=("cat", "/proc/driver/nvidia/version"),
+        check="give what it names: envbuild plan --driver VERSION",
+    )
+
+
+def of_maker(says: str) -> Step:
+    """The system of the machine's maker brings the driver; packages are for another system."""
+    return Step(
+        why=says,
+        text="where cat /etc/dgx-release names it: take all updates in the DGX Dashboard, or sudo "
+        "apt-get update && sudo apt-get full-upgrade, restart, and leave out the steps below",
+        check="nvidia-smi: the card",
+    )
+
+
 def of_windows(least: str | None) -> Step:
     """WSL has one driver, that of Windows."""
     newest = f"driver {least} or newer" if least is not None else "the newest driver"
@@ -134,7 +181,7 @@ def flavour(reference: Reference, os: Os, branch: Branch, needs: str) -> Module:
     there = [module for module in both if module in branch.modules]
     for module in there:
         row = package(reference, os, branch.branch, module)
-        if row is not None and row.manager != "run":
+        if row is not None and row.manager not in {"run", "own"}:
             return module
     return there[0]
 
@@ -144,7 +191,7 @@ def package(reference: Reference, os: Os, branch: int, module: Module) -> Driver
     for row in reference.driver_packages:
         inside = (row.branch_min or 0) <= branch <= (row.branch_max or branch)
         here = any((os.id or "").startswith(start) for start in row.systems)
-        there = row.manager == "run" or bool(_packages(row, module))
+        there = row.manager in {"run", "own"} or bool(_packages(row, module))
         if inside and here and there and (os.arch or "x86_64") in row.arches:
             return row
     return None
@@ -224,6 +271,11 @@ def _install(
         yield from _run(matrices, row, os, branch, module)
 
 
+def _released(matrices: Matrices, branch: int) -> str | None:
+    """The newest release of a branch, where one is sourced."""
+    return next((b.newest for b in matrices.branches if b.branch == branch), None)
+
+
 def _run(
     matrices: Matrices, row: DriverPackage, os: Os, branch: int, module: Module
 ) -> Iterator[Step]:
@@ -234,6 +286,7 @@ def _run(
     url = row.url.format(arch=os.arch or "x86_64", version=known.newest)
     file = url.rpartition("/")[2]
     both = len(known.modules) > 1
+    yield modules.installer_without_nouveau()
     yield Step(
         why="these matrices have no package of this driver for this system: the vendor's own "
         "installer",

@@ -24,6 +24,25 @@ def restart(check: str) -> Step:
     )
 
 
+def who_holds() -> Step:
+    """Which kernel driver has the card."""
+    return Step(
+        why="see which driver has the card",
+        argv=("lspci", "-nnk", "-d", "10de:"),
+        check="Kernel driver in use: nvidia; nvidia-smi -L: the card",
+    )
+
+
+def back_from_guest() -> Step:
+    """A card that vfio-pci keeps for a virtual machine, taken back."""
+    return Step(
+        why="only if it is to be used here: give it back to the driver",
+        text="take vfio-pci.ids out of the kernel's command line and of /etc/modprobe.d, "
+        "and restart",
+        check="lspci -nnk -d 10de: Kernel driver in use: nvidia",
+    )
+
+
 def load(check: str) -> Step:
     """Load the driver's module now."""
     return Step(
@@ -44,6 +63,20 @@ def without_nouveau(*, rpm: bool) -> tuple[Step, ...]:
         ),
         start_image(rpm=rpm),
         restart("lsmod shows no nouveau, nvidia-smi the card"),
+    )
+
+
+def installer_without_nouveau() -> Step:
+    """Keep the free driver away before the vendor's installer, which stops where it runs."""
+    image = "if command -v dracut; then dracut --force; else update-initramfs -u; fi"
+    lines = "blacklist nouveau\\noptions nouveau modeset=0\\n"
+    do = f"printf '{lines}' > {_FILE}; {image}"
+    return Step(
+        why="the installer stops where nouveau, the free driver, runs; where it does not, nothing "
+        "happens here",
+        argv=("sudo", "sh", "-c", f"grep -qs '^nouveau ' /proc/modules || exit 0; {do}"),
+        check="grep '^nouveau ' /proc/modules: nothing; where it is there, restart before the next "
+        "step",
     )
 
 

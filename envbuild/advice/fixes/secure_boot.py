@@ -1,7 +1,7 @@
 """Steps that let a machine with Secure Boot load a module that was built on it."""
 
-from envbuild.matrix.model import Os
 from envbuild.values.finding import Step
+from envbuild.values.host import Os
 
 # Where dkms keeps the key that it signs with: Ubuntu has a place of its own.
 _KEYS = {"ubuntu": "/var/lib/shim-signed/mok/MOK.der"}
@@ -16,9 +16,31 @@ TEST = (
 """Ends with 0 where Secure Boot is off, or the module bears a signature."""
 
 
-def steps(os: Os | None) -> tuple[Step, ...]:
+def before_start(os: Os, on: bool | None) -> tuple[Step, ...]:
+    """What a module that was built here needs before the restart that loads it.
+
+    Args:
+        os: the system.
+        on: the firmware takes signed code alone; None = nobody looked, so that the reader does.
+    """
+    if on:
+        return steps(os.id)
+    if on is False:
+        return ()
+    enrol = " ".join(steps(os.id)[0].argv)
+    step = Step(
+        why="with Secure Boot the kernel loads no module that was built here, unless the firmware "
+        "knows its key",
+        argv=("mokutil", "--sb-state"),
+        check=f"SecureBoot disabled, or no EFI at all; where it is enabled: {enrol}, and Enroll "
+        "MOK in the blue menu of the restart",
+    )
+    return (step,)
+
+
+def steps(os: str | None) -> tuple[Step, ...]:
     """Enrol the key that dkms signs modules with; the reader confirms it at the next start."""
-    name = (os.id if os is not None else "").rstrip("0123456789.")
+    name = (os or "").rstrip("0123456789.")
     key = _KEYS.get(name, _KEY)
     return (
         Step(

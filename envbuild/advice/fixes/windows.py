@@ -51,6 +51,12 @@ def driver(page: WslNeed, least: str | None, last: int | None) -> Step:
     )
 
 
+def of_branch(page: WslNeed, last: int | None) -> tuple[Step, ...]:
+    """The driver of Windows, held at the last branch of a card where one has a last."""
+    new = driver(page, None, last)
+    return (new,) if last is None else (new, hold(last))
+
+
 def driver_model() -> Step:
     """Out of the mode of a pure compute card, which does not reach WSL."""
     return Step(

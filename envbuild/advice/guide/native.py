@@ -47,7 +47,7 @@ def driver(case: Case) -> Section | None:
     if number is None:
         return None
     kind, host = module(case), case.host
-    steps = fixes.steps(load(), load_reference(), case.system, number, kind)
+    steps = fixes.steps(load(), load_reference(), case.system, number, kind, secure_boot=False)
     last = ", the last branch for this card: never 'the newest'" if case.last_branch else ""
     on_disk = [m for m in host.kernel.modules if m.name == "nvidia"] if host is not None else []
     here = host.driver if host is not None else None
@@ -156,7 +156,7 @@ def signed_module(case: Case) -> Section | None:
         title="Secure Boot is off, or takes the module",
         why="with Secure Boot the kernel loads signed modules alone; a module that dkms builds is "
         "signed with a key of this machine, which the firmware must first be told of",
-        steps=secure_boot.steps(case.os),
+        steps=secure_boot.steps(case.system.id),
         test=secure_boot.TEST,
         fails="'Key was rejected by service': the key was not enrolled in the blue menu at the "
         "restart: import it again. No other driver, toolkit or container changes that",

@@ -25,9 +25,10 @@ def three_versions(scene: Scene) -> Iterator[Advice]:
         return
     driver = scene.host.driver.version if scene.host.driver else None
     serves = f", which serves up to CUDA {level}" if level else ""
+    none = "version not read" if scene.host.driver or scene.driver_works else "none"
     parts = (
         *(() if scene.host.gpus else ("no NVIDIA GPU is seen here",)),
-        f"driver: {driver or 'none'}{serves}",
+        f"driver: {driver or none}{serves}",
         f"toolkit: {stack.named(toolkit)}" if toolkit else "toolkit: none (nvcc not found)",
         f"framework runtime: {runtime}" if runtime else "framework runtime: not looked at",
     )

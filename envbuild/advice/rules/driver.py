@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
+from envbuild.advice.fixes import driver as fixes_driver
 from envbuild.advice.fixes import fabric as fixes
-from envbuild.advice.installing import owner
+from envbuild.advice.fixes.driver import owner
+from envbuild.advice.installing import installed
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice, fit, jetson, loading, same_version
-from envbuild.advice.scene import Scene
+from envbuild.advice.scene import Scene, is_version, table
 from envbuild.host.fabric import fabric_of
 from envbuild.matrix.load import load
+from envbuild.planner import drivers
 from envbuild.planner.table import cite
 from envbuild.values.finding import Step
 
@@ -109,6 +112,33 @@ def _modules_known(scene: Scene) -> bool:
     return bool(kernel.majors) and "nvidia-uvm" not in dict(kernel.majors)
 
 
+def version_unread(scene: Scene) -> Iterator[Advice]:
+    """A driver answers, and its version is not known: nothing can be said of what it serves."""
+    driver = scene.host.driver
+    if driver is None or driver.version or installed(scene) or scene.jetson or not scene.cards:
+        return
+    row = table().capability(scene.cards[0][1].cc)
+    yield advice(
+        "driver-unread",
+        "warn",
+        drivers.UNREAD,
+        steps=(fixes_driver.version(),),
+        source=cite(row, row.cc),
+    )
+
+
+def other_level(scene: Scene) -> Iterator[Advice]:
+    """The CUDA level that was read is not the driver's: another libcuda answered."""
+    version, own = scene.driver_version, scene.driver_cuda
+    told = scene.host.driver.cuda if scene.host.driver is not None else None
+    if version is None or not told or not is_version(told) or told == own:
+        return
+    row = drivers.branch_of(table(), version)
+    says, why = drivers.level_says(version, told, own)
+    source = cite(row, str(row.branch)) if row is not None else ""
+    yield advice("driver-cuda-level", "info", says, why=why, source=source)
+
+
 RULES: tuple[Rule, ...] = (
     jetson.no_smi,
     *fit.RULES,
@@ -117,4 +147,6 @@ RULES: tuple[Rule, ...] = (
     fabric_manager,
     compute_mode,
     memory_module,
+    version_unread,
+    other_level,
 )

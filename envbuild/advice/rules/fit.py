@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import driver as fixes
-from envbuild.advice.installing import installed, module_of, owner, packages, right
+from envbuild.advice.fixes.driver import owner
+from envbuild.advice.installing import installed, module_of, packages, right
 from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene, table
 from envbuild.matrix.load import load_reference
@@ -18,6 +19,7 @@ from envbuild.values.host import Module
 SILENT = (
     *("smi-failed", "no-devices", "rm-init-adapter", "torch-no-driver", "cuda-100", "cuda-999"),
     *("cuda-3", "nvml-not-found", "image-driver-banner", "smi-missing", "gsp-mismatch"),
+    "card-not-driven",
 )
 """What programs say where no driver answers for a card."""
 

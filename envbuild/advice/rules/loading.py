@@ -4,19 +4,15 @@ from collections.abc import Iterator
 
 from envbuild.advice.fixes import driver as fixes
 from envbuild.advice.fixes import modules, secure_boot
-from envbuild.advice.installing import (
-    installed,
-    module_of,
-    owner,
-    packages,
-    right,
-)
+from envbuild.advice.fixes.driver import owner
+from envbuild.advice.installing import installed, module_of, packages, right
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
-from envbuild.advice.rules.fit import NO_GPU, SILENT
-from envbuild.advice.scene import Scene
+from envbuild.advice.rules.fit import NO_GPU, SILENT, not_driven
+from envbuild.advice.scene import Scene, table
 from envbuild.advice.when import holds
-from envbuild.matrix.load import load, load_reference
+from envbuild.matrix.load import load_reference
+from envbuild.planner.table import cite
 from envbuild.values.finding import Step
 from envbuild.values.host import Config
 
@@ -97,7 +93,6 @@ def refused(scene: Scene) -> Iterator[Advice]:
     told = seen is not None and seen.id == "secure-boot"
     if not _here(scene) or on is False or not (told or (on and waits and (built_here or seen))):
         return
-    row = next((one for one in load().oses if one.id == scene.host.os.id), None)
     yield advice(
         "secure-boot",
         "error",
@@ -110,7 +105,7 @@ def refused(scene: Scene) -> Iterator[Advice]:
                 argv=("sudo", "modprobe", "nvidia"),
                 check="it says: Key was rejected by service",
             ),
-            *secure_boot.steps(row),
+            *secure_boot.steps(scene.host.os.id),
         ),
         source="errors/secure-boot sourced",
         explains=(*SILENT, "module-taints", "module-not-loaded"),
@@ -228,16 +223,28 @@ def kept_for_a_guest(scene: Scene) -> Iterator[Advice]:
         "info" if scene.saw(*SILENT) is None else "error",
         f"{names} is kept for a virtual machine (vfio-pci): this machine cannot use it meanwhile",
         why=f"The kernel's command line says so (vfio-pci.ids={ids})." if ids else "",
-        steps=(
-            Step(
-                why="only if it is to be used here: give it back to the driver",
-                text="take vfio-pci.ids out of the kernel's command line and of /etc/modprobe.d, "
-                "and restart",
-                check="lspci -nnk -d 10de: Kernel driver in use: nvidia",
-            ),
-        ),
+        steps=(modules.back_from_guest(),),
         source="errors/no-devices sourced",
         explains=SILENT,
+    )
+
+
+def not_held(scene: Scene) -> Iterator[Advice]:
+    """A driver is here, only the bus shows a card, and nothing that was looked at says why."""
+    version, cards = installed(scene), not_driven(scene)
+    if not scene.native or scene.host.inside_container is not None or not version or not cards:
+        return
+    if scene.saw(*SILENT, "nvml-mismatch") is not None:
+        return  # what was said has a reason of its own
+    row = table().capability(cards[0].cc)
+    yield advice(
+        "card-not-driven",
+        "warn",
+        f"driver {version} is here, but only the bus shows {cards[0].name or row.arch} "
+        f"(cc {row.cc}): it may not hold it",
+        why="Another driver (nouveau, vfio-pci) has it, or this one failed to start.",
+        steps=(modules.who_holds(), _log()),
+        source=cite(row, row.cc),
     )
 
 
@@ -275,4 +282,5 @@ RULES: tuple[Rule, ...] = (
     not_loaded,
     lost,
     kept_for_a_guest,
+    not_held,
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.advice.installing import owner
+from envbuild.advice.fixes.driver import owner
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice, visible
 from envbuild.advice.scene import Scene

@@ -40,12 +40,14 @@ class Situation(Row):
         what: ``mig``, ``vgpu``, ``fabric-manager``.
         least: lowest release that will do, where the fact has one.
         says: the fact, for people.
+        cc: it holds for machines with one of these.
         gpus, pci_ids: it holds for machines with at least so many GPUs of these devices.
     """
 
     what: str
     least: str | None = None
     says: str
+    cc: tuple[str, ...] = ()
     gpus: int | None = None
     pci_ids: tuple[str, ...] = ()
 

@@ -152,7 +152,9 @@ class DriverPackage(Row):
     Attributes:
         os: what the row is called; ``origin`` whose packages.
         systems: how the ids of the systems it serves begin (``rockylinux9``, ``sles15``).
-        manager: what installs it; ``aur`` is built by the user, ``run`` the vendor's own installer.
+        manager: what installs it; ``aur`` is built by the user, ``run`` the vendor's own installer,
+            ``own`` what the system has in place of packages, in words.
+        says: those words; ``{module}`` stands for ``true`` where the modules are the open ones.
         url: the repository where it lies, None = the system's own, or a row of `repositories`.
         branch_min, branch_max: driver branches it covers, None = open.
         open, proprietary: packages for a kernel-module flavour.
@@ -166,7 +168,8 @@ class DriverPackage(Row):
     os: str
     origin: Literal["vendor", "archive"]
     systems: tuple[str, ...] = ()
-    manager: Literal["apt", "dnf", "dnf5", "zypper", "pacman", "aur", "run"] = "apt"
+    manager: Literal["apt", "dnf", "dnf5", "zypper", "pacman", "aur", "run", "own"] = "apt"
+    says: str = ""
     url: str | None = None
     branch_min: int | None = None
     branch_max: int | None = None

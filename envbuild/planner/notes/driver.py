@@ -52,13 +52,10 @@ def unread(chosen: Chosen) -> Iterator[Finding]:
     if not target.unread or not chosen.capabilities:
         return
     row = chosen.capabilities[0]
-    step = Step(
-        why="which driver it is",
-        argv=("cat", "/proc/driver/nvidia/version"),
-        check="give what it names: envbuild plan --driver VERSION",
-    )
-    says = "a driver is loaded here, and its version could not be read: whether it will do is open"
-    yield replace(note("driver-unread", "warn", says, cite(row, row.cc)), steps=(step,))
+    from envbuild.advice.fixes.driver import version
+
+    found = note("driver-unread", "warn", drivers.UNREAD, cite(row, row.cc))
+    yield replace(found, steps=(version(),))
 
 
 def claimed(chosen: Chosen) -> Iterator[Finding]:
@@ -67,11 +64,7 @@ def claimed(chosen: Chosen) -> Iterator[Finding]:
     if target.claim is None or target.driver is None:
         return
     row = drivers.branch_of(chosen.table, target.driver)
-    says = (
-        f"the machine names CUDA {target.claim}, and its driver {target.driver} compiles up to "
-        f"{target.driver_cuda}: that is what is planned for"
-    )
-    why = "a libcuda for forward compatibility (LD_LIBRARY_PATH, cuda-compat) answered in its place"
+    says, why = drivers.level_says(target.driver, target.claim, target.driver_cuda)
     source = cite(row, str(row.branch)) if row is not None else ""
     yield note("driver-cuda-level", "warn", says, source, why)
 

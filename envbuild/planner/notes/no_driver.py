@@ -14,6 +14,8 @@ def no_driver(chosen: Chosen) -> Finding:
     target = chosen.target
     names = " and ".join(dict.fromkeys(_named(chosen, card) for card in target.cards))
     source = " · ".join(dict.fromkeys(cite(row, row.cc) for row in chosen.capabilities))
+    if target.away:
+        return _away(names)
     if target.driver is not None:
         return _not_held(target.driver, names, source, target.machine or ())
     if any(card.vgpu for card in target.cards):
@@ -24,19 +26,27 @@ def no_driver(chosen: Chosen) -> Finding:
 
 
 def _not_held(driver: str, names: str, source: str, machine: tuple[str, ...]) -> Finding:
+    from envbuild.advice.fixes import modules
+
     says = f"driver {driver} is here, but only the bus shows {names}: it may not hold it"
     why = "another driver (nouveau, vfio-pci) has it, or this one failed to start"
-    step = Step(
-        why="see which driver has the card",
-        argv=("lspci", "-nnk", "-d", "10de:"),
-        check="Kernel driver in use: nvidia; nvidia-smi -L: the card",
-    )
     doctor = Step(
         why="what this machine's own messages say of it, and what mends it",
         argv=("envbuild", "doctor", *machine),
         check="it ends with exit code 0",
     )
-    return replace(note("card-not-driven", "warn", says, source, why), steps=(step, doctor))
+    return replace(
+        note("card-not-driven", "warn", says, source, why), steps=(modules.who_holds(), doctor)
+    )
+
+
+def _away(names: str) -> Finding:
+    from envbuild.advice.fixes import modules
+
+    says = f"{names} is kept for a virtual machine (vfio-pci): this machine cannot use it meanwhile"
+    why = "the guest has the card, its driver and its programs: plan there"
+    found = note("card-for-a-guest", "warn", says, "errors/no-devices sourced", why)
+    return replace(found, steps=(modules.back_from_guest(),))
 
 
 def _guest(chosen: Chosen, names: str, source: str) -> Finding:
