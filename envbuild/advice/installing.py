@@ -48,7 +48,9 @@ def right(scene: Scene) -> Right | None:
     if not scene.wsl2:
         says += f" with its {module} kernel modules"
     packed = fixes.package(load_reference(), scene.host.os, row.branch, module)
-    source = cite(row, str(row.branch))
+    source = " · ".join(
+        filter(None, (cite(row, str(row.branch)), drivers.by_maker(table(), cards)[1]))
+    )
     if packed is not None and not scene.wsl2:
         source += f" · driver_packages/{packed.os} {packed.status}"
     return Right(

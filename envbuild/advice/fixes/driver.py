@@ -60,16 +60,18 @@ def steps(
 
 def _own(row: DriverPackage | None, branch: int, module: Module) -> tuple[Step, ...]:
     """In words, where the system has a way of its own or these matrices know none."""
-    why, text = "no row is about the driver packages of this system", ""
-    if row is not None:
-        why = "this system has a way of its own, and the vendor's installer does not fit it"
-        text = row.says.replace("{module}", "true" if module == "open" else "false")
-        text = text.replace("{branch}", str(branch))
-    text = text or (
+    why, version = "no row is about the driver packages of this system", str(branch)
+    text = (
         f"install R{branch} with its {module} kernel modules as your system documents it, and "
         "hold that branch"
     )
-    return (Step(why=why, text=text, check=f"after a restart, {loaded(str(branch), module)}"),)
+    if row is not None:
+        why = "this system has a way of its own, and the vendor's installer does not fit it"
+        # Where the words name no branch, the system chooses it.
+        version = version if "{branch}" in row.says else "a version"
+        text = row.says.replace("{module}", "true" if module == "open" else "false")
+        text = text.replace("{branch}", str(branch))
+    return (Step(why=why, text=text, check=f"after a restart, {loaded(version, module)}"),)
 
 
 def pin(reference: Reference, os: Os, branch: int, module: Module) -> tuple[Step, ...]:

@@ -200,4 +200,7 @@ FIT = ("driver-too-new-for-gpu", "driver-too-old-for-gpu")
 FLAVOUR = ("module-flavour", "open-module-pre-turing", "proprietary-blackwell")
 BUILD = ("module-not-built", "module-not-loaded", "secure-boot", "driver-mismatch")
 
-RULES: tuple[Rule, ...] = (two_drivers_needed, too_new, too_old, flavour, not_held)
+REASONS: tuple[Rule, ...] = (two_drivers_needed, too_new, too_old, flavour)
+"""Why no driver, or not this one, can drive a card."""
+
+RULES: tuple[Rule, ...] = (*REASONS, not_held)

@@ -7,7 +7,7 @@ from envbuild.advice.fixes import modules, secure_boot
 from envbuild.advice.fixes.driver import owner
 from envbuild.advice.installing import installed, module_of, packages, right
 from envbuild.advice.rows import where
-from envbuild.advice.rules import Advice, Rule, advice
+from envbuild.advice.rules import Advice, Rule, advice, fit
 from envbuild.advice.rules.fit import NO_GPU, SILENT, not_driven
 from envbuild.advice.scene import Scene, table
 from envbuild.advice.when import holds
@@ -236,6 +236,8 @@ def not_held(scene: Scene) -> Iterator[Advice]:
         return
     if scene.saw(*SILENT, "nvml-mismatch") is not None:
         return  # what was said has a reason of its own
+    if any(True for rule in (*fit.REASONS, *_REASONS) for _ in rule(scene)):
+        return
     row = table().capability(cards[0].cc)
     yield advice(
         "card-not-driven",
@@ -273,8 +275,7 @@ def look_failed(scene: Scene) -> Iterator[Advice]:
     )
 
 
-RULES: tuple[Rule, ...] = (
-    look_failed,
+_REASONS: tuple[Rule, ...] = (
     missing,
     refused,
     nouveau,
@@ -282,5 +283,7 @@ RULES: tuple[Rule, ...] = (
     not_loaded,
     lost,
     kept_for_a_guest,
-    not_held,
 )
+"""Why the driver does not run, or not for a card."""
+
+RULES: tuple[Rule, ...] = (look_failed, *_REASONS, not_held)
