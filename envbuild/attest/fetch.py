@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from platform import machine
 
 import msgspec
 
@@ -44,22 +43,17 @@ def about(ref: str, platform: str, net: Net) -> tuple[About, tuple[Found, ...]]:
     return image, tuple(_attached(oci.parse(ref), manifest.digest, net))
 
 
-def platform_here() -> str:
-    """``linux/amd64`` or ``linux/arm64``: that of containers on this machine."""
-    arm = machine().lower() in {"aarch64", "arm64"}
-    return f"linux/{'arm64' if arm else 'amd64'}"
-
-
 def _attached(reference: oci.Reference, digest: str, net: Net) -> Iterator[Found]:
     for one in referrers.referrers(reference, digest, net):
         if one.artifact_type != referrers.STATEMENT:
             continue
+        data, fault = b"", ""
         try:
             data = referrers.fetch(reference, one, net)
         except EnvbuildError as e:
-            # Anybody may attach anything: what cannot be read is evidence of nothing.
-            data = str(e).encode()
-        yield Found(one.digest[:19], data, named=False)
+            # Anybody may attach anything: what cannot be had is evidence of nothing.
+            fault = e.what
+        yield Found(one.digest[:19], data, named=False, fault=fault)
 
 
 def _labels(config: bytes, ref: str) -> Pairs:

@@ -1,13 +1,13 @@
 """Sign what is known of an image, and attach it where the image is."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from envbuild.attest import dsse, statement
 from envbuild.certify.subject import repository
 from envbuild.engines.base import Engine
 from envbuild.errors import StaleError
 from envbuild.io.net import Net
-from envbuild.values.certificate import Certificate, Subject
+from envbuild.values.certificate import Certificate
 from envbuild.values.codec import digest
 from envbuild.values.image import Image
 from envbuild.values.lock import Lock
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 Said = tuple[str, object]
 """A predicate: its type, and the value or its JSON."""
+
+
+class Signed(NamedTuple):
+    """An envelope, and the type of the predicate in it."""
+
+    kind: str
+    envelope: bytes
 
 
 def in_registry(image: Image, net: Net) -> "oci.Manifest":
@@ -76,31 +83,27 @@ def known(engine: Engine, image: Image, plan: Plan | None, lock: Lock | None) ->
 
 
 def signed(
-    certificate: Certificate, more: "tuple[Said, ...]", key: "Ed25519PrivateKey"
-) -> tuple[bytes, ...]:
-    """An envelope a statement: the certificate, which suites passed, and what else is known.
+    certificate: Certificate, more: tuple[Said, ...], key: "Ed25519PrivateKey"
+) -> tuple[Signed, ...]:
+    """What is said, each signed: the certificate, which suites passed, and what else is known.
 
     Raises:
         InputError: it is a replay, or about no image that others could have.
     """
-    first = statement.of_certificate(certificate)
-    subject = certificate.subject
-    rest = (about(subject, kind, value) for kind, value in more)
-    return tuple(dsse.sign(payload, key) for payload in (*first, *rest))
+    subject = statement.subject_of(certificate)
+    return tuple(
+        Signed(kind, dsse.sign(statement.statement(*subject, kind, value), key))
+        for kind, value in (*statement.of_certificate(certificate), *more)
+    )
 
 
-def about(subject: Subject, kind: str, value: object) -> bytes:
-    """A statement about what was certified."""
-    return statement.statement(subject.name, subject.digest or "", kind, value)
-
-
-def attach(ref: str, manifest: "oci.Manifest", envelopes: tuple[bytes, ...], net: Net) -> None:
-    """Attach envelopes to an image in its registry.
+def attach(ref: str, manifest: "oci.Manifest", made: tuple[Signed, ...], net: Net) -> None:
+    """Attach what was signed to an image in its registry.
 
     Args:
         ref: its name there.
         manifest: from `in_registry`.
-        envelopes: from `signed`.
+        made: from `signed`.
         net: how the registry is reached.
 
     Raises:
@@ -109,6 +112,5 @@ def attach(ref: str, manifest: "oci.Manifest", envelopes: tuple[bytes, ...], net
     """
     from envbuild.io import oci, referrers
 
-    for envelope in envelopes:
-        kind = statement.read(dsse.opened(envelope, ref), ref).predicate_type
-        referrers.attach(oci.parse(ref), manifest, envelope, predicate=kind, net=net)
+    for one in made:
+        referrers.attach(oci.parse(ref), manifest, one.envelope, predicate=one.kind, net=net)

@@ -64,8 +64,8 @@ def statement(name: str, digest: str, kind: str, predicate: object) -> bytes:
     return msgspec.json.encode(made)
 
 
-def of_certificate(certificate: Certificate) -> tuple[bytes, bytes]:
-    """What a certificate says: its figures, and which suites passed.
+def subject_of(certificate: Certificate) -> tuple[str, str]:
+    """Name and digest of the image that a certificate is about.
 
     Raises:
         InputError: it is a replay, or about no image that others could have.
@@ -76,10 +76,12 @@ def of_certificate(certificate: Certificate) -> tuple[bytes, bytes]:
     if subject.digest is None or subject.kind not in {"manifest", "config"}:
         what = f"{subject.name} is no image: nobody else can have what was certified"
         raise InputError(what, fix="sign the certificate of an image")
-    return (
-        statement(subject.name, subject.digest, CERTIFICATE, certificate),
-        statement(subject.name, subject.digest, TEST_RESULT, _test_result(certificate)),
-    )
+    return subject.name, subject.digest
+
+
+def of_certificate(certificate: Certificate) -> tuple[tuple[str, object], ...]:
+    """What a certificate says, by predicate type: its figures, and which suites passed."""
+    return (CERTIFICATE, certificate), (TEST_RESULT, _test_result(certificate))
 
 
 def read(payload: bytes, name: str) -> Statement:

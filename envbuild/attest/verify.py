@@ -25,11 +25,19 @@ _LABELS = {statement.PLAN: ("envbuild.plan", Plan), statement.LOCK: ("envbuild.l
 
 
 class Found(NamedTuple):
-    """Something that may be evidence: where it is from, its bytes, and whether it was named."""
+    """Something that may be evidence.
+
+    Attributes:
+        source: where it is from.
+        data: its bytes.
+        named: somebody named it himself: it must count.
+        fault: why it could not be had; empty = it could.
+    """
 
     source: str
     data: bytes
     named: bool
+    fault: str = ""
 
 
 class About(NamedTuple):
@@ -78,6 +86,8 @@ def read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> Re
         keys: trusted; empty = whoever signed it, or nobody, is taken.
         about: what it must be about.
     """
+    if found.fault:
+        return Read(Evidence(source=found.source, problems=(found.fault,)), found.named)
     try:
         return _read(found, keys, about)
     except EnvbuildError as e:

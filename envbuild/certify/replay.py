@@ -5,9 +5,8 @@ from envbuild.certify import facts as look
 from envbuild.certify.card import card_of
 from envbuild.certify.floors import floors
 from envbuild.certify.seen import Ceiling, Ran, Seen, Session
-from envbuild.certify.suites import SUITES, before
+from envbuild.certify.suites import SUITES, before, check_known
 from envbuild.certify.terms import terms, toolkit_row
-from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices
 from envbuild.values.codec import replace
 from envbuild.values.host import Host
@@ -40,9 +39,7 @@ def replay(
     Raises:
         InputError: a suite is none, nothing says what the image promises, or a fact is no version.
     """
-    if unknown := [name for name in require if name not in SUITES]:
-        what = f"there is no suite {', '.join(unknown)}"
-        raise InputError(what, fix=f"one of {', '.join(SUITES)}")
+    check_known(require)
     asked = dict.fromkeys((*before(require), *seen.asked, *require))
     seen = replace(seen, asked=tuple(name for name in SUITES if name in asked))
     if facts:

@@ -7,7 +7,7 @@ from envbuild.certify.judge import judge
 from envbuild.certify.observe import Policy, observe
 from envbuild.certify.seen import Event, Seen, events
 from envbuild.certify.steps import Runner
-from envbuild.certify.suites import SUITES, before
+from envbuild.certify.suites import SUITES, before, check_known
 from envbuild.errors import InputError
 from envbuild.matrix.model import Matrices
 from envbuild.values.certificate import Certificate, Device, Runtimes
@@ -77,11 +77,10 @@ def observations(
     say: Callable[[str], None] = lambda _: None,
 ) -> Seen:
     """The first half of ``certify``: everything that judging needs, to be kept and replayed."""
-    unknown = [name for name in (*policy.require, *policy.also) if name not in SUITES]
-    if unknown or not policy.require:
-        what = f"there is no suite {', '.join(unknown)}" if unknown else "no suite is required"
-        raise InputError(what, fix=f"one of {', '.join(SUITES)}")
     wanted = (*policy.require, *policy.also)
+    check_known(wanted)
+    if not policy.require:
+        raise InputError("no suite is required", fix=f"one of {', '.join(SUITES)}")
     if matrices is None:
         from envbuild.matrix.load import load
 

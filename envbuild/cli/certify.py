@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from envbuild.cli import reports, show
-from envbuild.cli.options import OutputFlags, PullFlags, expand
+from envbuild.cli.options import OutputFlags, PullFlags, capabilities, expand, suites
 from envbuild.errors import InputError, InterruptedByUser, MachineError, StaleError
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    from envbuild.attest.publish import Signed
     from envbuild.engines.find import Found
     from envbuild.io.net import Net
     from envbuild.io.oci import Manifest
@@ -136,7 +137,7 @@ def command(
             image_facts=image_facts,
             plan=plan,
             lock=lock,
-            require=_words(require) or ("smoke",),
+            require=suites(require) or ("smoke",),
         )
         if out:
             files.write(out, dump(certificate))
@@ -148,9 +149,9 @@ def command(
     proof = target.with_suffix(".intoto.jsonl") if signer else None
     _can_write(path for path in (target, proof, record, calibrate, *wanted.files) if path)
     policy = run.Policy(
-        require=_words(require) or ("smoke",),
+        require=suites(require) or ("smoke",),
         also=_beside(also, require, measured=calibrate is not None),
-        cc=_ccs(cc),
+        cc=capabilities(cc),
         device=device,
         access=access,
         faults=faults,
@@ -177,8 +178,7 @@ def command(
         files.write(target, dump(certificate))
     if signer and proof and not seen.interrupted:
         more = publish.known(found.engine, subject, built, fixed)
-        envelopes = publish.signed(certificate, more, signer)
-        _publish(envelopes, proof, subject.ref, place, net.net())
+        _publish(publish.signed(certificate, more, signer), proof, subject.ref, place, net.net())
     if record:
         files.write(record, dump(seen))
     if calibrate:
@@ -216,17 +216,17 @@ def _place(found: "Found", image: "Image", net: "Net", *, attach: bool) -> "Mani
 
 
 def _publish(
-    envelopes: tuple[bytes, ...], path: Path, ref: str, place: "Manifest | None", net: "Net"
+    made: "tuple[Signed, ...]", path: Path, ref: str, place: "Manifest | None", net: "Net"
 ) -> None:
     """Keep what was signed, and attach it where the image is."""
     from envbuild.attest import publish
     from envbuild.io import files
 
-    files.write(path, b"\n".join((*envelopes, b"")))
+    files.write(path, b"".join(one.envelope + b"\n" for one in made))
     show.note(f"signed    {path}")
     if place is not None:
-        publish.attach(ref, place, envelopes, net)
-        show.note(f"attached  {len(envelopes)} statements to {place.digest}")
+        publish.attach(ref, place, made, net)
+        show.note(f"attached  {len(made)} statements to {place.digest}")
 
 
 def _calibrate(certificate: "Certificate", path: Path) -> None:
@@ -367,16 +367,5 @@ def _beside(
     also: list[str] | None, require: list[str] | None, *, measured: bool
 ) -> tuple[str, ...]:
     """Suites that decide nothing; what is to be measured is in `fast`."""
-    fast = ("fast",) if measured and "fast" not in _words(require) else ()
-    return tuple(dict.fromkeys((*_words(also), *fast)))
-
-
-def _words(values: list[str] | None) -> tuple[str, ...]:
-    words = (word.strip() for value in values or () for word in value.split(","))
-    return tuple(dict.fromkeys(word for word in words if word))
-
-
-def _ccs(values: list[str] | None) -> tuple[str, ...]:
-    from envbuild.matrix.names import cc_of
-
-    return tuple(cc_of(word) for word in _words(values))
+    fast = ("fast",) if measured and "fast" not in suites(require) else ()
+    return tuple(dict.fromkeys((*suites(also), *fast)))

@@ -92,11 +92,11 @@ class RequestFlags(Value):
                 Wish(name="torch", range=version if version[:1] in _COMPARED else f"=={version}")
             )
         return Request(
-            cc=_split(self.cc),
-            gpus=_split(self.gpu),
+            cc=words(self.cc),
+            gpus=words(self.gpu),
             cuda=self.cuda,
             packages=tuple(wishes),
-            features=_split(self.feature),
+            features=words(self.feature),
             base_os=self.base_os,
             arch=self.arch,
             platform=self.platform,
@@ -251,10 +251,35 @@ def expand(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def _split(values: Many) -> tuple[str, ...]:
+def words(values: Many) -> tuple[str, ...]:
+    """The words of a flag that takes several, with commas or given again; empty ones are none."""
     return tuple(
         part.strip() for value in values or () for part in value.split(",") if part.strip()
     )
+
+
+def suites(values: Many) -> tuple[str, ...]:
+    """The suites that a flag names, each once.
+
+    Raises:
+        InputError: one is none: it must not be met after minutes of work.
+    """
+    from envbuild.certify.suites import check_known
+
+    found = tuple(dict.fromkeys(words(values)))
+    check_known(found)
+    return found
+
+
+def capabilities(values: Many) -> tuple[str, ...]:
+    """The compute capabilities that a flag names, each once, as ``9.0``.
+
+    Raises:
+        InputError: one is none.
+    """
+    from envbuild.matrix.names import cc_of
+
+    return tuple(dict.fromkeys(map(cc_of, words(values))))
 
 
 def _one_of(flag: str, value: str | None, allowed: tuple[str, ...]) -> Any:  # noqa: ANN401

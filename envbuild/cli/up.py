@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from envbuild.cli import show
-from envbuild.cli.options import NetFlags, OutputFlags, RequestFlags, expand
+from envbuild.cli.options import NetFlags, OutputFlags, RequestFlags, expand, suites
 
 if TYPE_CHECKING:
     from envbuild.engines.find import Found
@@ -53,7 +53,7 @@ def command(
     plan = plan_from(source, _with_fallback(request, source, or_cc))
     found = find(engine, need_build=True, progress=show.note)
     plan = build.fitted(found.engine, plan)
-    policy = up.policy(plan, _suites(require))
+    policy = up.policy(plan, suites(require))
     _show_plan(plan, this_machine(), found)
     name = build.tag_of(plan, target, tag)
     if dry_run:
@@ -135,16 +135,3 @@ def _report(
     from envbuild.cli.reports import Reports, show_all
 
     show_all(certificate, space.path("certificate.json"), Reports(junit, json=as_json), None)
-
-
-def _suites(values: list[str] | None) -> tuple[str, ...]:
-    """The suites asked for; a name that is none must not be met after the build."""
-    from envbuild.certify.suites import SUITES
-    from envbuild.errors import InputError
-
-    words = (word.strip() for value in values or () for word in value.split(","))
-    suites = tuple(dict.fromkeys(word for word in words if word))
-    if unknown := [name for name in suites if name not in SUITES]:
-        what = f"there is no suite {', '.join(unknown)}"
-        raise InputError(what, fix=f"one of {', '.join(SUITES)}")
-    return suites

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from envbuild.cli import show
-from envbuild.cli.options import OutputFlags, PullFlags, expand
+from envbuild.cli.options import OutputFlags, PullFlags, capabilities, expand, suites
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:
@@ -99,21 +99,15 @@ def _policy(
     require: list[str] | None, cc: list[str] | None, driver_min: str, max_age: str
 ) -> "Policy":
     from envbuild.attest.policy import Policy, age
-    from envbuild.certify.suites import SUITES
-    from envbuild.matrix.names import cc_of
     from envbuild.planner.ranges import numbers
 
-    suites = _words(require) or ("smoke",)
-    if unknown := [name for name in suites if name not in SUITES]:
-        what = f"there is no suite {', '.join(unknown)}"
-        raise InputError(what, fix=f"one of {', '.join(SUITES)}")
     if driver_min:
         numbers(driver_min)
     if max_age:
         age(max_age)
     return Policy(
-        require=suites,
-        cc=tuple(cc_of(word) for word in _words(cc)),
+        require=suites(require) or ("smoke",),
+        cc=capabilities(cc),
         driver_min=driver_min,
         max_age=max_age,
     )
@@ -122,6 +116,7 @@ def _policy(
 def _found(targets: list[str], platform: str, net: PullFlags) -> "tuple[About, tuple[Found, ...]]":
     """The image that is asked about, and all evidence: of its registry, and in files."""
     from envbuild.attest import fetch, verify
+    from envbuild.engines import names
     from envbuild.io import files
 
     images = [one for one in targets if not Path(one).is_file()]
@@ -134,7 +129,7 @@ def _found(targets: list[str], platform: str, net: PullFlags) -> "tuple[About, t
     about: verify.About = verify.About()
     found: tuple[verify.Found, ...] = ()
     if images:
-        about, found = fetch.about(images[0], platform or fetch.platform_here(), net.net())
+        about, found = fetch.about(images[0], platform or names.platform_here(), net.net())
     named = (one for one in targets if one not in images)
     pieces = (piece for one in named for piece in verify.split(files.read(one), one))
     return about, (*found, *pieces)
@@ -186,8 +181,3 @@ def _shown(read: "list[Read]", answer: "Verification", what: str) -> object:
         for one in read
         if one.evidence.kind == kinds[what] and one.evidence.source in good
     ]
-
-
-def _words(values: list[str] | None) -> tuple[str, ...]:
-    words = (word.strip() for value in values or () for word in value.split(","))
-    return tuple(dict.fromkeys(word for word in words if word))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import requests
 
-from envbuild.engines import native, prefix, unpack
+from envbuild.engines import names, prefix, unpack
 from envbuild.engines.wheels import sha256
 from envbuild.errors import InputError, MachineError, StaleError
 from envbuild.io import http
@@ -34,8 +34,8 @@ def make(plan: Plan, lock: Lock, root: Path, net: Net, say: Callable[[str], None
         StaleError: one does not have its locked hash, or is refused.
         MachineError: no room, no network, no right to write, or no program for what was packed.
     """
-    if lock.platform != native.platform_name() or plan.layout.archive is None:
-        what = f"the lock is for {lock.platform}, and this machine is {native.platform_name()}"
+    if lock.platform != names.platform_here() or plan.layout.archive is None:
+        what = f"the lock is for {lock.platform}, and this machine is {names.platform_here()}"
         raise InputError(what, fix="make the lock on this machine: envbuild lock")
     if any(part.path.endswith(".conda") for part in lock.parts) and shutil.which("zstd") is None:
         what = "conda packages are unpacked by the program zstd, which is not here"

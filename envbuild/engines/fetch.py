@@ -1,7 +1,6 @@
 """How an image comes to an engine, and which digests of it are proven."""
 
 import json
-import platform
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -85,7 +84,7 @@ def local_bases(store: Store, context: BuildContext, net: Net) -> dict[str, str]
         if net.bundle:
             _from_bundle(store, ref, Path(net.bundle))
         elif net.offline or names.mirrored(ref, net):
-            pull(store, ref, net, context.platform or native_platform())
+            pull(store, ref, net, context.platform or names.platform_here())
         digest = names.digest_of(ref)
         if digest and store.inspect(names.local_base(digest)):
             found[ref] = names.local_base(digest)
@@ -98,13 +97,6 @@ def _from_bundle(store: Store, ref: str, folder: Path) -> None:
         with private_folder() as work:
             bundled.image(folder, ref, work / "base.tar")
             store.take(work / "base.tar")
-
-
-def native_platform() -> str:
-    """The platform of this machine, as images spell it."""
-    from envbuild.render.view import PLATFORMS
-
-    return PLATFORMS.get(platform.machine(), f"linux/{platform.machine()}")
 
 
 def manifest_of(attrs: Mapping[str, Any]) -> str | None:

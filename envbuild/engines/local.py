@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from envbuild.engines import archives, device, native, prefix, toolkits, tree, wheels
+from envbuild.engines import archives, device, names, native, prefix, toolkits, tree, wheels
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.common import show_progress
 from envbuild.errors import BuildError, InputError, MachineError, StaleError
@@ -175,7 +175,7 @@ class LocalEngine:
         image = Image(
             ref=str(ref),
             config=tree.digest(listing),
-            platform=native.platform_name(),
+            platform=names.platform_here(),
             env=env,
             labels=Pairs(
                 {

@@ -1,5 +1,6 @@
 """Names of images: pinned, at a mirror, and as an engine knows what we fetched for it."""
 
+import platform
 import re
 
 from envbuild.io.net import Net
@@ -44,3 +45,12 @@ def rebase(dockerfile: bytes, ref: str, name: str) -> bytes:
     """The Dockerfile with ``FROM ref`` read as ``FROM name``; nothing else changes."""
     pattern = rb"(?mi)^(FROM\s+(?:--platform=\S+\s+)?)" + re.escape(ref.encode()) + rb"(?=\s|$)"
     return re.sub(pattern, lambda m: m.group(1) + name.encode(), dockerfile)
+
+
+def platform_here() -> str:
+    """The platform of containers on this machine, ``linux/amd64``; Windows spells it AMD64."""
+    from envbuild.render.view import PLATFORMS
+
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower())
+    machine = machine or platform.machine()
+    return PLATFORMS.get(machine, f"linux/{machine}")

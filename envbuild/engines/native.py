@@ -4,13 +4,12 @@ import os
 import platform
 from pathlib import Path
 
-from envbuild.engines import toolkits, tree
+from envbuild.engines import names, toolkits, tree
 from envbuild.values.codec import Pairs
 from envbuild.values.image import Image
 
 _SEARCHED = ("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "PYTHONPATH")
 _FROM_PLAN = ("CMAKE_CUDA_ARCHITECTURES", "CUDAARCHS", "TORCH_CUDA_ARCH_LIST")
-_PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 
 
 def environment(ref: Path, cuda: Path, planned: Pairs | None = None) -> tuple[Pairs, str]:
@@ -64,7 +63,7 @@ def unrecorded(folder: Path, known: tree.Known | None = None) -> Image | None:
     return Image(
         ref=str(folder),
         config=tree.digest(tree.contents(folder, toolkits.is_compiler_part, known)),
-        platform=platform_name(),
+        platform=names.platform_here(),
         env=env,
         labels=Pairs({"envbuild.cuda": toolkit.cuda, "envbuild.compiler": compiler}),
     )
@@ -76,8 +75,3 @@ def os_name() -> str:
         return platform.freedesktop_os_release()["PRETTY_NAME"]
     except (OSError, KeyError):
         return "an unnamed Linux"
-
-
-def platform_name() -> str:
-    """``linux/amd64``."""
-    return _PLATFORMS.get(platform.machine(), f"linux/{platform.machine()}")

@@ -176,7 +176,7 @@ class PodmanEngine:
 
     def pull(self, ref: str, net: Net) -> Image:
         """Fetch an image, through the mirror where there is one, checked by digest."""
-        return fetch.pull(self, ref, net, fetch.native_platform())
+        return fetch.pull(self, ref, net, names.platform_here())
 
     def fetch(self, source: str, net: Net) -> None:
         """Pull it."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from envbuild.engines import fetch
+from envbuild.engines import names
 from envbuild.engines.base import RunSpec
 from envbuild.engines.podman import PodmanEngine
 from envbuild.errors import InputError
@@ -31,7 +31,7 @@ class RootfsEngine(PodmanEngine):
         if not Path(ref).is_absolute() or not (Path(ref) / "etc").is_dir():
             what = f"{ref} is no root filesystem"
             raise InputError(what, fix="name the absolute path of a folder with etc, usr and lib")
-        return Image(ref=ref, config="", platform=fetch.native_platform(), env=self._env)
+        return Image(ref=ref, config="", platform=names.platform_here(), env=self._env)
 
     def run(self, ref: str, spec: RunSpec) -> proc.Completed:
         """Run one command in it; whatever it writes is gone afterwards."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from envbuild.attest import dsse, statement
+from envbuild.attest import publish
 from envbuild.attest.verify import About, Found
 from envbuild.certify import run
 from envbuild.certify.seen import Seen
@@ -40,4 +40,4 @@ def certificate(
 
 def signed(made: Certificate, key: Ed25519PrivateKey = KEY, *, named: bool = False) -> Found:
     """It as an envelope in a registry, or in a file that somebody names."""
-    return Found("sha256:0123", dsse.sign(statement.of_certificate(made)[0], key), named)
+    return Found("sha256:0123", publish.signed(made, (), key)[0].envelope, named)

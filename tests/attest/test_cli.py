@@ -25,7 +25,7 @@ Cap = pytest.CaptureFixture[str]
 def files(tmp_path: Path) -> Path:
     """A signed bundle, its key, another's key, and the certificate alone."""
     envelopes = publish.signed(certificate(), ((statement.PLAN, ask("9.0")),), KEY)
-    (tmp_path / "c.intoto.jsonl").write_bytes(b"\n".join((*envelopes, b"")))
+    (tmp_path / "c.intoto.jsonl").write_bytes(b"".join(one.envelope + b"\n" for one in envelopes))
     (tmp_path / "c.json").write_bytes(dump(certificate()))
     for name, key in (("key", KEY), ("other", OTHER)):
         public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

@@ -251,4 +251,7 @@ def test_whatever_an_image_says_the_document_is_one(
 ) -> None:
     text = f"os ID={system}\nhas deb\ndeb {name} {version} {arch} installed\n"
     text += f"rpm {name} {version} {arch} 1\npypi file\npypi N {name}\npypi V {version}\nend\n"
-    said(plans.APT, locks.APT, parse(text))
+    document = sbom(plans.APT, locks.APT, built.image(plans.APT, locks.APT), parse(text))
+    read = json.loads(document)
+    check(read)
+    assert read["packages"][0]["primaryPackagePurpose"] == "CONTAINER"

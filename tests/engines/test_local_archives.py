@@ -15,7 +15,7 @@ from envbuild.render.context import render
 from envbuild.values.codec import digest, replace
 from envbuild.values.image import BuildContext
 from envbuild.values.plan import Plan
-from tests.lock import vendor
+from tests.lock import serving, vendor
 from tests.render import plans
 
 # Made: as much of nvcc as the engine asks of it.
@@ -54,7 +54,7 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
     plan = replace(plan, cuda="12.4.1", request=wish)
     said: list[str] = []
     engine = LocalEngine(root=tmp_path / "prefix", progress=said.append)
-    with vendor.served(served) as mirror:
+    with serving.served(served) as mirror:
         net = Net(toolkit_mirror=mirror)
         context = render(plan, lock(plan, net, engine))
         yield Desk(served, plan, context, engine, said, net)

@@ -26,7 +26,7 @@ from envbuild.values.image import BuildContext
 from envbuild.values.plan import Layout, Plan
 from tests.integration.corridor import Cli, NewCli, walked
 from tests.integration.images import places, saved
-from tests.lock import vendor
+from tests.lock import serving, vendor
 from tests.render import plans
 
 pytestmark = pytest.mark.engine
@@ -58,7 +58,7 @@ def _shop(folder: Path, files: vendor.Files, pem: Path | None = None) -> Iterato
     vendor.apt(root, files, key)
     vendor.redist(root, files)
     vendor.conda(root, files)
-    with vendor.served(root, pem) as mirror:
+    with serving.served(root, pem) as mirror:
         yield Shop(root, mirror, key)
 
 
@@ -223,7 +223,7 @@ def test_a_private_ca_reaches_lock_and_build(kind: str, tmp_path: Path, registry
     if kind == "conda":
         pytest.importorskip("rattler")
     files = vendor.tiny() | {"nvvm/unique": os.urandom(16)}
-    with _shop(tmp_path, files, vendor.certificate(tmp_path)) as shop:
+    with _shop(tmp_path, files, serving.certificate(tmp_path)) as shop:
         plan = small_plan(kind, shop)
         net = Net(registry_mirror=registry, toolkit_mirror=shop.mirror, network="host")
         with pytest.raises(MachineError):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from envbuild.cli.app import run
-from tests.lock import vendor
+from tests.lock import serving, vendor
 from tests.setup.shop import Deb, flat, suite
 
 pytestmark = pytest.mark.engine
@@ -90,7 +90,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     (root / "nct/gpgkey").write_bytes(key.public())
     # What an earlier `apt install nvidia-cuda-toolkit` left on the machine.
     flat(root / "left", key, [Deb("nvidia-cuda-toolkit"), Deb("libnvidia-compute-535")])
-    with vendor.served(root) as url:
+    with serving.served(root) as url:
         yield Shop(root, url.rstrip("/"), key)
 
 

@@ -69,16 +69,17 @@ def test_a_registry_may_answer_anything(registry: Registry, data: st.DataObject)
         return True
 
     registry.fault = anything
-    only_our_errors(attach, registry)
-    only_our_errors(fetched, registry)
+    assert code(attach, registry) in {0, 4, 7}
+    assert code(fetched, registry) in {0, 4, 7}
 
 
-def only_our_errors(act: Callable[[Registry], object], registry: Registry) -> None:
+def code(act: Callable[[Registry], object], registry: Registry) -> int:
+    """The exit code that an errand would give; an error that is not ours is raised."""
     try:
         act(registry)
     except EnvbuildError as e:
-        assert e.what  # noqa: PT017
-        assert e.exit_code in {4, 7}  # noqa: PT017
+        return e.exit_code if e.what else 1
+    return 0
 
 
 @WHATEVER

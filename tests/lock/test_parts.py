@@ -11,7 +11,7 @@ from envbuild.io.net import Net
 from envbuild.lock.parts import lock_parts
 from envbuild.values.codec import replace
 from envbuild.values.plan import Layout, Plan
-from tests.lock import vendor
+from tests.lock import serving, vendor
 from tests.render import plans
 
 RECORDED = Path(__file__).with_name("recorded")
@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def net(root: Path) -> Iterator[Net]:
     root.mkdir()
-    with vendor.served(root) as mirror:
+    with serving.served(root) as mirror:
         yield Net(toolkit_mirror=mirror)
 
 

@@ -19,7 +19,7 @@ from envbuild.lock.apt import Closure, closure
 from envbuild.lock.repository import refusal
 from envbuild.values.codec import replace
 from envbuild.values.plan import Layout, Plan
-from tests.lock import vendor
+from tests.lock import serving, vendor
 from tests.lock.server import Server, layer, push
 from tests.render import plans
 
@@ -62,7 +62,7 @@ def shop(
     archive = replace(plans.APT.layout.archive, key=keys[0].fingerprint)
     plan = replace(plans.APT, apt=("cuda-toolkit-12-4",), layout=Layout(archive=archive))
     folder = vendor.apt(tmp_path / "served", vendor.tiny(), keys[0])
-    with vendor.served(tmp_path / "served") as mirror:
+    with serving.served(tmp_path / "served") as mirror:
         net = Net(registry_mirror=server.host, toolkit_mirror=mirror)
         yield Shop(folder, plan, net, f"docker.io/library/debian:bookworm-slim@{digest}")
 

@@ -16,7 +16,7 @@ from envbuild.planner.resolve import resolve
 from envbuild.values.codec import digest, dump, load, replace
 from envbuild.values.lock import AptPackage, Lock
 from envbuild.values.plan import Layout, Plan
-from tests.lock import vendor
+from tests.lock import serving, vendor
 from tests.lock.server import Server, layer, publish, push, wheel
 from tests.render import locks, plans
 
@@ -197,7 +197,7 @@ def test_a_deleted_tag_is_rebuilt_by_its_recipe(server: Server, tmp_path: Path) 
     root = tmp_path / "served"
     root.mkdir()
     vendor.redist(root, vendor.tiny())
-    with vendor.served(root) as mirror:
+    with serving.served(root) as mirror:
         bare = replace(other, apt=())
         again = make.lock(bare, Net(registry_mirror=server.host, toolkit_mirror=mirror))
     assert {part.name for part in again.parts} >= {"cuda_nvcc", "cuda_cudart"}

@@ -9,18 +9,13 @@ files in them are those of a toolkit's folder, which may be a real one.
 
 import gzip
 import hashlib
-import http.server
 import io
 import json
 import shutil
-import ssl
 import subprocess
 import tarfile
-import threading
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -359,45 +354,3 @@ def zstd(data: bytes) -> bytes:
 def sha256(path: Path) -> str:
     """The hash of a file, in hex."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def certificate(folder: Path) -> Path:
-    """A certificate of this machine with its key, ``server.pem``; ``ca.pem`` beside it signs it."""
-
-    def openssl(*argv: str) -> None:
-        subprocess.run(["openssl", *argv], check=True, capture_output=True, cwd=folder)
-
-    new = ("req", "-newkey", "rsa:2048", "-nodes")
-    openssl(*new, "-x509", "-subj", "/CN=stand-in CA", "-keyout", "ca.key", "-out", "ca.pem")
-    openssl(*new, "-subj", "/CN=stand-in", "-keyout", "server.key", "-out", "server.csr")
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
-    signed = ("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key")
-    openssl(*signed, "-CAcreateserial", "-extfile", "names", "-days", "2", "-out", "server.crt")
-    path = folder / "server.pem"
-    path.write_text((folder / "server.key").read_text() + (folder / "server.crt").read_text())
-    return path
-
-
-@contextmanager
-def served(root: Path, pem: Path | None = None) -> Iterator[str]:
-    """Serve a folder on this machine, by TLS where a certificate is given; its address."""
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), partial(Handler, directory=str(root))
-    )
-    if pem:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(pem)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http{'s' if pem else ''}://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -20,6 +20,7 @@ from envbuild.certify.suites import (
     torch,
     triton,
 )
+from envbuild.errors import InputError
 
 SUITES: dict[str, ModuleType] = {
     "toolchain": toolchain,
@@ -38,6 +39,17 @@ SUITES: dict[str, ModuleType] = {
 # Each needs what those before it have shown; all others are side rooms off `smoke`.
 CHAIN = ("toolchain", "smoke", "correct", "fast")
 GPU = frozenset(SUITES) - {"toolchain"}
+
+
+def check_known(names: tuple[str, ...]) -> None:
+    """Refuse a name that is no suite.
+
+    Raises:
+        InputError: there is no such suite.
+    """
+    if unknown := [name for name in names if name not in SUITES]:
+        what = f"there is no suite {', '.join(unknown)}"
+        raise InputError(what, fix=f"one of {', '.join(SUITES)}")
 
 
 def before(require: tuple[str, ...]) -> tuple[str, ...]:
