@@ -12,6 +12,7 @@ from envbuild.engines import names
 from envbuild.engines.wheels import sha256
 from envbuild.errors import InputError, StaleError
 from envbuild.io import files
+from envbuild.io.ociarchive import Index, Manifest, decoded, place
 from envbuild.values.codec import digest, load
 from envbuild.values.image import BuildContext
 from envbuild.values.lock import Lock, LockBundle
@@ -97,16 +98,22 @@ def image(folder: Path, ref: str, file: Path) -> None:
     """
     layout = folder / BASE
     wanted = names.digest_of(ref) or ""
-    listed = json.loads(files.read(layout / "index.json"))["manifests"]
-    entry = next((one for one in listed if one["digest"] == wanted), None)
-    if entry is None:
+    name = names.local_base(wanted)
+    index = decoded(files.read(layout / "index.json"), Index, layout)
+    listed = next((one for one in index.manifests if one.digest == wanted), None)
+    if listed is None:
         what = f"{folder} does not have {ref}"
         raise InputError(what, fix=f"complete it: envbuild lock --bundle {folder}")
-    manifest = json.loads((layout / _place(wanted)).read_bytes())
-    name = names.local_base(wanted)
-    entry |= {"annotations": {"io.containerd.image.name": name}}
-    layers = [_place(layer["digest"]) for layer in manifest["layers"]]
-    config = _place(manifest["config"]["digest"])
+    data = files.read(layout / place(wanted))
+    manifest = decoded(data, Manifest, layout)
+    entry = {
+        "mediaType": listed.media_type,
+        "digest": wanted,
+        "size": len(data),
+        "annotations": {"io.containerd.image.name": name},
+    }
+    layers = [place(layer.digest) for layer in manifest.layers]
+    config = place(manifest.config.digest)
     old = [{"Config": config, "RepoTags": [name], "Layers": layers}]
     with tarfile.open(file, "w") as tar:
         for path, value in (
@@ -114,13 +121,9 @@ def image(folder: Path, ref: str, file: Path) -> None:
             ("index.json", {"schemaVersion": 2, "manifests": [entry]}),
             ("manifest.json", old),
         ):
-            data = json.dumps(value).encode()
+            text = json.dumps(value).encode()
             info = tarfile.TarInfo(path)
-            info.size = len(data)
-            tar.addfile(info, BytesIO(data))
-        for path in dict.fromkeys((_place(wanted), config, *layers)):
+            info.size = len(text)
+            tar.addfile(info, BytesIO(text))
+        for path in dict.fromkeys((place(wanted), config, *layers)):
             tar.add(layout / path, path)
-
-
-def _place(name: str) -> str:
-    return f"blobs/sha256/{name.removeprefix('sha256:')}"

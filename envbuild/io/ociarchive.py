@@ -29,11 +29,15 @@ class _Descriptor(msgspec.Struct, rename="camel"):
     platform: _Platform | None = None
 
 
-class _Index(msgspec.Struct):
+class Index(msgspec.Struct):
+    """What a layout holds."""
+
     manifests: tuple[_Descriptor, ...]
 
 
-class _Manifest(msgspec.Struct):
+class Manifest(msgspec.Struct):
+    """One image: its config and its layers, each by digest."""
+
     config: _Descriptor
     layers: tuple[_Descriptor, ...]
 
@@ -100,7 +104,7 @@ def read(path: Path) -> Archive:
 
 
 def _read(path: Path, tar: tarfile.TarFile) -> Archive:
-    index = _decoded(_file(tar, _INDEX).read(), _Index, path)
+    index = decoded(_file(tar, _INDEX).read(), Index, path)
     # What is of no platform is an attestation, not an image.
     listed = [
         entry
@@ -110,9 +114,9 @@ def _read(path: Path, tar: tarfile.TarFile) -> Archive:
     if len(listed) != 1:
         what = f"{path} holds {len(listed)} images, and one is compared"
         raise InputError(what, fix="build it for one platform, without attestations")
-    manifest = _decoded(_blob(tar, listed[0].digest, path), _Manifest, path)
+    manifest = decoded(_blob(tar, listed[0].digest, path), Manifest, path)
     settings = _blob(tar, manifest.config.digest, path)
-    config = _decoded(settings, _Config, path)
+    config = decoded(settings, _Config, path)
     steps = [step.created_by for step in config.history if not step.empty_layer]
     if len(config.rootfs.diff_ids) != len(manifest.layers):
         what = f"{path} has {len(manifest.layers)} layers, and its config names others"
@@ -121,7 +125,7 @@ def _read(path: Path, tar: tarfile.TarFile) -> Archive:
         steps = [""] * len(manifest.layers)
     layers = []
     for packed, diff_id, step in zip(manifest.layers, config.rootfs.diff_ids, steps, strict=True):
-        _compare(path, packed.digest, _hash(_file(tar, _place(packed.digest))))
+        _compare(path, packed.digest, _hash(_file(tar, place(packed.digest))))
         with unpacked(tar, packed.digest) as bare:
             _compare(path, diff_id, _hash(bare))
         layers.append(Layer(packed.digest, diff_id, step))
@@ -152,7 +156,7 @@ def unpacked(tar: tarfile.TarFile, digest: str) -> IO[bytes]:
     Raises:
         InputError: the archive lacks it, or it is packed otherwise.
     """
-    file = _file(tar, _place(digest))
+    file = _file(tar, place(digest))
     start = file.read(4)
     file.seek(0)
     if start == b"\x28\xb5\x2f\xfd":
@@ -172,12 +176,13 @@ def _file(tar: tarfile.TarFile, name: str) -> IO[bytes]:
     return found
 
 
-def _place(digest: str) -> str:
+def place(digest: str) -> str:
+    """Where an OCI layout keeps a blob."""
     return f"blobs/sha256/{digest.removeprefix('sha256:')}"
 
 
 def _blob(tar: tarfile.TarFile, digest: str, path: Path) -> bytes:
-    data = _file(tar, _place(digest)).read()
+    data = _file(tar, place(digest)).read()
     _compare(path, digest, hashlib.sha256(data).hexdigest())
     return data
 
@@ -200,9 +205,14 @@ def _compare(path: Path, digest: str, seen: str) -> None:
         raise StaleError(what, why=f"they are sha256:{seen}", fix="do not use it; make it again")
 
 
-def _decoded(data: bytes, kind: type[T], path: Path) -> T:
+def decoded(data: bytes, kind: type[T], path: Path) -> T:
+    """A document of a layout as `Index` or `Manifest`; digests in it are digests.
+
+    Raises:
+        InputError: it is something else.
+    """
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
         what = f"{path} is described in a way that is not OCI's: {e}"
-        raise InputError(what, fix="make it with envbuild build -o FILE") from e
+        raise InputError(what, fix="make it again") from e

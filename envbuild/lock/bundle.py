@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from envbuild.engines import archives, bundled, wheels
 from envbuild.engines.base import Engine
 from envbuild.errors import InputError, MachineError
-from envbuild.io import files, oci
+from envbuild.io import files, oci, ociarchive
 from envbuild.io.net import Net
 from envbuild.lock.apt import DebFile, files_of
 from envbuild.lock.text import dump_lock
@@ -86,11 +86,11 @@ def _bases(
     for base in bases:
         manifest = oci.resolve(f"{base.ref}@{base.digest}", base.platform, net)
         data = oci.document(manifest, net)
-        place = _blob(layout, manifest.digest)
+        place = layout / ociarchive.place(manifest.digest)
         files.write(place, data)
         found.append(place)
         for name in (manifest.config, *(layer for _, layer in manifest.layers)):
-            found.append(place := _blob(layout, name))
+            found.append(place := layout / ociarchive.place(name))
             if not (place.is_file() and f"sha256:{wheels.sha256(place)}" == name):
                 say(f"fetch     {base.ref} {name[:19]}")
                 _fetch(manifest.reference, name, place, net)
@@ -103,10 +103,6 @@ def _bases(
         files.write(layout / "index.json", json.dumps(index).encode())
         found += [layout / "oci-layout", layout / "index.json"]
     return found
-
-
-def _blob(layout: Path, name: str) -> Path:
-    return layout / "blobs/sha256" / name.removeprefix("sha256:")
 
 
 def _fetch(reference: oci.Reference, name: str, place: Path, net: Net) -> None:

@@ -111,6 +111,28 @@ def test_a_manifest_cannot_name_files_elsewhere(desk: Path) -> None:
         bundled.check(Path("kept"), lock())
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("index.json", "[]"),
+        ("index.json", "{"),
+        ("index.json", '{"manifests": []}'),
+        ("index.json", '{"manifests": [{"digest": "sha256:../../../secret"}]}'),
+        ("BASE", "{}"),
+        ("BASE", '{"config": {"digest": "../../secret"}, "layers": []}'),
+    ],
+)
+def test_a_base_that_is_no_image_is_said(desk: Path, path: str, text: str) -> None:
+    """Whoever made the manifest of a bundle may have made the rest of it, too."""
+    base = lock().base
+    assert base is not None
+    place = path if path != "BASE" else f"blobs/sha256/{base.digest[7:]}"
+    Path("kept/base", place).write_text(text)
+    with pytest.raises(InputError):
+        bundled.image(Path("kept"), f"{base.ref}@{base.digest}", desk / "base.tar")
+    assert not (desk / "base.tar").exists()
+
+
 def test_what_no_bundle_can_hold_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="vendor's repository") as caught:
         bundle(plans.APT, locks.APT, Net(), None, tmp_path)
