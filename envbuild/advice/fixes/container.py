@@ -13,8 +13,6 @@ from envbuild.values.codec import replace
 from envbuild.values.finding import Step
 from envbuild.values.host import EngineFacts
 
-__all__ = ["feature", "install", "no_cgroups", "packages", "release", "steps", "update"]
-
 _RPM = {"dnf": "/etc/yum.repos.d", "zypper": "/etc/zypp/repos.d"}
 _INSTALL = {
     "apt": ("apt-get", "install", "-y"),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from envbuild.advice.fixes import cdi as fixes
-from envbuild.advice.fixes import container
+from envbuild.advice.fixes import features
 from envbuild.advice.installing import release
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
@@ -97,7 +97,7 @@ def _into(step: Step, path: str) -> Step:
 
 def _kept(scene: Scene) -> Iterator[Step]:
     """Newer toolkits have a service that writes it at each start."""
-    row = container.feature(load_reference(), "nvidia-container-toolkit", "cdi-refresh")
+    row = features.feature(load_reference(), "nvidia-container-toolkit", "cdi-refresh")
     tool = scene.host.container_toolkit
     version = release(tool.version) if tool is not None else None
     if row.since and version and numbers(version) >= numbers(row.since) and not scene.wsl2:
@@ -179,8 +179,8 @@ def switched_off(scene: Scene) -> Iterator[Advice]:
     if seen is None or engine is None or not engine.answers or "cdi" in engine.access:
         return
     rows = load_reference()
-    first = container.feature(rows, "docker", "cdi")
-    default = container.feature(rows, "docker", "cdi-default")
+    first = features.feature(rows, "docker", "cdi")
+    default = features.feature(rows, "docker", "cdi-default")
     if scene.wsl2 or not effective(scene.host.cdi) or at_least(engine, default.since, unknown=True):
         return
     if not at_least(engine, first.since, unknown=True):
@@ -220,14 +220,14 @@ def switched_off(scene: Scene) -> Iterator[Advice]:
 
 def at_least(engine: EngineFacts, since: str | None, *, unknown: bool = False) -> bool:
     """The engine is of this release or newer; ``unknown`` where one of them is not known."""
-    version = container.release(engine)
+    version = features.release(engine)
     if version is None or since is None:
         return unknown
     return numbers(version) >= numbers(since)
 
 
 def _cited(feature: str) -> str:
-    row = container.feature(load_reference(), "nvidia-container-toolkit", feature)
+    row = features.feature(load_reference(), "nvidia-container-toolkit", feature)
     return cite(row, f"{row.engine}-{row.feature}")
 
 

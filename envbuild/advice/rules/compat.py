@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.advice.fixes import container
+from envbuild.advice.fixes import container, features
 from envbuild.advice.installing import release
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
@@ -25,7 +25,7 @@ def newer_libcuda(scene: Scene) -> Iterator[Advice]:
     if not cards or (seen is None and brought is None):
         return
     rows = load_reference()
-    row = container.feature(rows, "nvidia-container-toolkit", "enable-cuda-compat-hook")
+    row = features.feature(rows, "nvidia-container-toolkit", "enable-cuda-compat-hook")
     plan = scene.plan()
     run = Step(
         why=f"an image that runs on this driver: CUDA {plan.cuda}" if plan is not None else
@@ -167,7 +167,7 @@ def _has(hole: Hole, version: str, *, cdi: bool) -> bool:
 def one_version(scene: Scene) -> Iterator[Advice]:
     """The toolkit's packages must be of one version."""
     here = containers(scene.host)
-    row = container.feature(load_reference(), "nvidia-container-toolkit", "one-version")
+    row = features.feature(load_reference(), "nvidia-container-toolkit", "one-version")
     packed = container.packages(load_reference(), here) if here is not None else None
     names = packed.packages if packed is not None else ()
     found = {n: v.partition("-")[0] for n, v in scene.host.packages if n in names}

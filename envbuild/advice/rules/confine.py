@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.advice.fixes import container
+from envbuild.advice.fixes import container, features
 from envbuild.advice.fixes.features import below
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice
@@ -100,8 +100,8 @@ def _needed(scene: Scene, *, both: bool) -> Iterator[Advice]:
 
 def _by_cdi(scene: Scene, engine: EngineFacts) -> bool:
     """The way in of this engine is CDI: that of its own, or the nvidia runtime's."""
-    since = container.feature(load_reference(), "nvidia-container-toolkit", "jit-cdi-default").since
-    version = container.release(scene.host.container_toolkit)
+    since = features.feature(load_reference(), "nvidia-container-toolkit", "jit-cdi-default").since
+    version = features.release(scene.host.container_toolkit)
     jit = version is not None and not below(version, since)
     return "cdi" in engine.access or (jit and "nvidia-runtime" in engine.access)
 
@@ -119,7 +119,7 @@ def _by_name() -> Step:
 
 
 def _source() -> str:
-    row = container.feature(load_reference(), "nvidia-container-toolkit", "no-cgroups")
+    row = features.feature(load_reference(), "nvidia-container-toolkit", "no-cgroups")
     return cite(row, f"{row.engine}-{row.feature}")
 
 

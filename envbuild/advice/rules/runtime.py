@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from envbuild.advice.fixes import container, docker
+from envbuild.advice.fixes import container, docker, features
 from envbuild.advice.rows import where
 from envbuild.advice.rules import Advice, Rule, advice, cdi, compat, confine
 from envbuild.advice.rules.fit import NO_GPU
@@ -25,7 +25,7 @@ def desktop_on_linux(scene: Scene) -> Iterator[Advice]:
         return
     seen = scene.saw(*NO_GPU)
     rows = load_reference()
-    row = container.feature(rows, "docker-desktop", "gpu")
+    row = features.feature(rows, "docker-desktop", "gpu")
     own = "/run/docker.sock" in scene.host.sockets or "docker-ce" in dict(scene.host.packages)
     yield advice(
         "docker-desktop-linux",
@@ -61,7 +61,7 @@ def _engine(scene: Scene) -> tuple[Step, ...]:
     )
     if os is not None and packed is not None:
         return docker.steps(packed, os)
-    guide = container.feature(load_reference(), "docker", "install")
+    guide = features.feature(load_reference(), "docker", "install")
     return (
         Step(
             why="Docker Engine runs on this system itself, where the GPU is",
@@ -79,7 +79,7 @@ def snap(scene: Scene) -> Iterator[Advice]:
     seen, rows = scene.saw(*NO_GPU), load_reference()
     if seen is None and engine.access:
         return
-    row = container.feature(rows, "docker-snap", "own-toolkit")
+    row = features.feature(rows, "docker-snap", "own-toolkit")
     bare = replace(engine, cli=engine.cli if is_snap(engine) else "/snap/bin/docker", access=())
     steps = container.steps(rows, replace(here, engines=(bare,)))
     yield advice(
@@ -101,7 +101,7 @@ def snap_beside_packages(scene: Scene) -> Iterator[Advice]:
         return
     rows = load_reference()
     beside, row = (
-        container.feature(rows, "docker-snap", "toolkit-of-the-system"),
+        features.feature(rows, "docker-snap", "toolkit-of-the-system"),
         container.packages(rows, here),
     )
     if row is None or row.manager != "apt" or not cdi.at_least(engine, beside.since):
@@ -139,7 +139,7 @@ def no_way(scene: Scene) -> Iterator[Advice]:
         return
     rows = load_reference()
     packed = container.packages(rows, here)
-    guide = container.feature(rows, "nvidia-container-toolkit", "install")
+    guide = features.feature(rows, "nvidia-container-toolkit", "install")
     id, says = _told(here, engine, missing)
     broken = missing != "answer" and seen is not None
     yield advice(

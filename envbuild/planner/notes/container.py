@@ -22,13 +22,13 @@ def no_access(chosen: Chosen) -> Iterator[Finding]:
     here = chosen.target.containers
     if here is None or chosen.target.on_host or not (missing := lack(here)):
         return
-    from envbuild.advice.fixes import cdi, container
+    from envbuild.advice.fixes import cdi, container, features
 
     rows = _reference()
     row = container.packages(rows, here)
-    guide = container.feature(rows, "nvidia-container-toolkit", "install")
+    guide = features.feature(rows, "nvidia-container-toolkit", "install")
     if here.platform == "windows":
-        guide, row = container.feature(rows, "docker-desktop", "gpu"), None
+        guide, row = features.feature(rows, "docker-desktop", "gpu"), None
     source = cite(row, row.manager) if row else cite(guide, f"{guide.engine}-{guide.feature}")
     if here.inside is not None and missing in {"engine", "answer"}:
         says = f"this machine is itself a container ({here.inside}) in which no engine answers"
@@ -91,16 +91,16 @@ def rootless(chosen: Chosen) -> Iterator[Finding]:
     docker = [e for e in taken(here) if e.name == "docker"]
     if not docker or not all(e.rootless for e in docker):
         return
-    from envbuild.advice.fixes import container
+    from envbuild.advice.fixes import container, features
 
     rows = _reference()
     if target.access == "cdi":
-        row, version = container.feature(rows, "docker", "cdi-rootless"), target.docker
+        row, version = features.feature(rows, "docker", "cdi-rootless"), target.docker
         if version is not None and row.since and numbers(version) < numbers(row.since):
             says = f"docker {version} runs without root here: from {row.since} on, {row.says}"
             yield note("docker-rootless", "warn", says, cite(row, f"{row.engine}-{row.feature}"))
     elif any(way.mode == "legacy" for way in ways(chosen.table, target)):
-        row = container.feature(rows, "nvidia-container-toolkit", "no-cgroups")
+        row = features.feature(rows, "nvidia-container-toolkit", "no-cgroups")
         says = (
             "docker runs without root here, where the hook that brings the GPU in may set no "
             "cgroups: it works with no-cgroups = true alone, which was not looked at"
@@ -114,14 +114,14 @@ def snap(chosen: Chosen) -> Iterator[Finding]:
     here = chosen.target.containers
     if here is None or chosen.target.on_host or not any(map(is_snap, taken(here))):
         return
-    from envbuild.advice.fixes import container
+    from envbuild.advice.fixes import container, features
 
     rows = _reference()
-    own = container.feature(rows, "docker-snap", "own-toolkit")
-    beside = container.feature(rows, "docker-snap", "toolkit-of-the-system")
+    own = features.feature(rows, "docker-snap", "own-toolkit")
+    beside = features.feature(rows, "docker-snap", "toolkit-of-the-system")
     source = cite(own, f"{own.engine}-{own.feature}")
     yield note("docker-snap", "info", own.says, source, "it sees files below $HOME alone")
-    version = container.release(taken(here)[0])
+    version = features.release(taken(here)[0])
     old = version is None or beside.since is None or numbers(version) < numbers(beside.since)
     row = container.packages(rows, here)
     if here.toolkit is None or old or row is None or row.manager != "apt":
