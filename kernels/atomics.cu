@@ -1,7 +1,7 @@
 /* Each thread adds lane + 1 to one counter or to one of 256: by atomics, and by plain additions. */
 #include "probe.h"
 
-enum { SPREAD = 256 };
+enum { SPREAD = 256, LATE = 20000 };
 
 /* Places in `words`: one counter, then 256, for each of the ways below. */
 #define ONE(way) (words + (way) * (1 + SPREAD))
@@ -17,6 +17,12 @@ PROBE void NAMED(atomics)(int *words)
         whole[i] = 0, real[i] = 0;
     __syncthreads();
 
+    /* Every other warp comes late, by cycles: without the barrier below its sums would be missed. */
+    if (threadIdx.x / 32 % 2) {
+        unsigned start = (unsigned)clock();
+        while ((unsigned)clock() - start < LATE)
+            ;
+    }
     atomicAdd(ONE(GLOBAL_I32), value);
     atomicAdd(MANY(GLOBAL_I32) + place, value);
     atomicAdd((float *)ONE(GLOBAL_F32), (float)value);

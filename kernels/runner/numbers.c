@@ -79,12 +79,26 @@ static uint32_t random_bits(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-static double operand(const struct number *n, int reals, uint64_t *state)
+/* Between 1 and 1.25, in the last quarter before the next number of the type that it is rounded to:
+ * to cut it off is more wrong than the bound, to round it is not. `i` gives both operands of a
+ * product one sign, so that the errors of a sum add up. */
+static double rounded_up(const struct number *n, int i, uint64_t *state)
+{
+    int kept = -n->rounding - 1, rest = n->in.mantissa - kept;
+    uint32_t steps = random_bits(state) % (1u << (kept - 2));
+    uint32_t tail = (3u << (rest - 2)) + random_bits(state) % (1u << (rest - 2));
+    double value = 1 + ldexp(steps, -kept) + ldexp(tail, -n->in.mantissa);
+    return i % 2 ? -value : value;
+}
+
+static double operand(const struct number *n, int reals, int i, uint64_t *state)
 {
     if (!reals)
         return (double)(random_bits(state) % 7) - 3;
     if (n->in.whole)
         return (double)(random_bits(state) % 256) - 128;
+    if (n->rounding)
+        return rounded_up(n, i, state);
     /* 53 random bits between -2 and 2, then the nearest number of the format. */
     double value = (double)random_bits(state) + ldexp(random_bits(state), -31);
     value = ldexp(value, -29) - 2;
@@ -96,9 +110,9 @@ void operands(const struct number *n, int reals, struct product *p)
 {
     uint64_t state = 20261202;
     for (int i = 0; i < ROWS * DEPTH; i++)
-        p->a[i] = operand(n, reals, &state);
+        p->a[i] = operand(n, reals, i, &state);
     for (int i = 0; i < COLUMNS * DEPTH; i++)
-        p->b[i] = operand(n, reals, &state);
+        p->b[i] = operand(n, reals, i, &state);
 }
 
 void multiply(struct product *p)
