@@ -115,10 +115,10 @@ def there(load: Event) -> bool:
     return not load.error.startswith(tuple(text.format(load.name) for text in _ABSENT))
 
 
-def cache_drivers(ran: Ran | None) -> tuple[str, ...]:
-    """Driver libraries that the loader's cache names, as paths."""
+def cache_drivers(ran: Ran | None, absent: set[str]) -> tuple[str, ...]:
+    """Paths of driver libraries in the loader's cache, without names that are known ``absent``."""
     found = _LDCONFIG.findall(ran.out if ran else "")
-    return tuple(path for name, path in found if name in DRIVER_LIBRARIES)
+    return tuple(path for name, path in found if name in {*DRIVER_LIBRARIES} - absent)
 
 
 class Packages(NamedTuple):
@@ -163,11 +163,15 @@ def apt(ran: Ran | None) -> dict[str, str] | None:
 def baked(seen: Seen) -> tuple[str, ...]:
     """Paths of driver libraries that the loader takes from the image itself, without a GPU.
 
-    The local engine has no image: there only what lies in the prefix counts.
+    A cache written while a driver was mounted still names it in an image made of that container:
+    what the loader itself found absent is not there. The local engine has no image: there only what
+    lies in the prefix counts.
     """
     loaded = loads(seen.step("loads")) or {}
-    paths = [e.path or name for name, e in loaded.items() if name in DRIVER_LIBRARIES and there(e)]
-    paths += cache_drivers(seen.step("ldconfig"))
+    found = {name: event for name, event in loaded.items() if name in DRIVER_LIBRARIES}
+    absent = {name for name, event in found.items() if not there(event)}
+    paths = [event.path or name for name, event in found.items() if name not in absent]
+    paths += cache_drivers(seen.step("ldconfig"), absent)
     if seen.subject.kind == "prefix":
         prefix = PurePosixPath(seen.subject.name)
         paths = [path for path in paths if prefix in PurePosixPath(path).parents]

@@ -55,6 +55,11 @@ def image_facts(seen: Seen) -> ImageFacts:
     )
 
 
+def _named(paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Each path with the name that programs load it by."""
+    return ((path.rsplit("/", 1)[-1], path) for path in paths)
+
+
 def _resolved(load: Event) -> Resolved:
     return Resolved(
         name=load.name,
@@ -74,9 +79,10 @@ def steps(image: ImageFacts) -> Iterator[Ran]:
         name = image.os.rstrip("0123456789.")
         yield Ran(step="os", rc=0, out=f"ID={name}\nVERSION_ID={image.os[len(name) :]}\n")
     resolved = {name: Resolved(name=name) for name in DRIVER_LIBRARIES}
+    resolved |= {name: Resolved(name=name, path=path) for name, path in _named(image.drivers)}
     resolved |= {one.name: one for one in image.resolves}
     yield Ran(step="loads", rc=0, out="\n".join(_load(one) for one in resolved.values()))
-    cached = (f"\t{path.rsplit('/', 1)[-1]} (libc6,x86-64) => {path}" for path in image.drivers)
+    cached = (f"\t{name} (libc6,x86-64) => {path}" for name, path in _named(image.drivers))
     yield Ran(step="ldconfig", rc=0, out="\n".join(cached))
     nvcc, host = tools.get("nvcc"), tools.get("gcc") or tools.get("clang")
     if nvcc and host:

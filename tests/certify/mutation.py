@@ -238,8 +238,11 @@ def again(seen: Seen, mutant: Mutant, outcome: Outcome) -> Outcome:
     sessions_ = {"smoke": "work"}
     name = sessions_.get(mutant.suite, mutant.suite)
     kept = tuple(s for s in seen.sessions if not _of(s, mutant.suite))
+    # Each had a bench of its own, whose folder its answers name.
+    planted = re.search(r'"path":"([^"]*)/planted/', "".join(ran.out for ran in outcome.ran))
     now = replace(
         seen,
+        probes_at=planted[1] if planted else seen.probes_at,
         asked=tuple(dict.fromkeys((*seen.asked, mutant.suite))),
         sessions=(*kept, Session(name=name, rc=0, steps=outcome.ran)),
     )

@@ -119,7 +119,9 @@ FAILS = [
     (
         "toolchain.no-driver",
         lambda s: changed(
-            s, "ldconfig", out="\tlibnvidia-ml.so.1 (libc6,x86-64) => /usr/lib/libnvidia-ml.so.1\n"
+            changed(s, "loads", rc=1, out=""),
+            "ldconfig",
+            out="\tlibnvidia-ml.so.1 (libc6,x86-64) => /usr/lib/libnvidia-ml.so.1\n",
         ),
         "image",
     ),

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from envbuild.certify.image import image_facts
 from envbuild.certify.judge import judge
 from envbuild.certify.seen import Seen
 from envbuild.values.codec import Pairs, replace
@@ -29,6 +30,18 @@ def test_a_driver_that_is_absent_in_the_words_of_musl_is_absent() -> None:
     assert verdict(changed(seen(), "loads", out=text), "toolchain.no-driver")[0] == "pass"
     left = text.replace("No such file or directory", "Exec format error", 1)
     assert verdict(changed(seen(), "loads", out=left), "toolchain.no-driver") == ("fail", "image")
+
+
+def test_a_cache_that_still_names_a_driver_which_is_gone_brings_none() -> None:
+    """It was written in a container with the driver mounted, and the image made of that."""
+    stale = "\tlibcuda.so.1 (libc6,x86-64) => /usr/local/nvidia/lib64/libcuda.so.1\n"
+    now = changed(seen(), "ldconfig", out=stale)
+    assert verdict(now, "toolchain.no-driver")[0] == "pass"
+    assert image_facts(now).drivers == ()
+    loads = now.step("loads")
+    assert loads is not None
+    left = loads.out.replace("No such file or directory", "Permission denied", 1)
+    assert verdict(changed(now, "loads", out=left), "toolchain.no-driver") == ("fail", "image")
 
 
 def test_a_control_whose_own_making_failed_is_none() -> None:

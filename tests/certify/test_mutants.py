@@ -6,12 +6,14 @@ A bounded part runs here; `script/mutate-certify` runs all of it, on a GPU too.
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from envbuild import data
 from envbuild.certify import run
 from tests.certify import here, judge_mutants, judge_mutation, judge_scenarios, mutation
 
+RECORDED = Path(__file__).with_name("recorded") / "h200.mutants.json"
 # One of each kind that the made driver can show in a second.
 FEW = (
     "smoke.c: NaN counts as right",
@@ -51,6 +53,19 @@ def test_a_few_on_the_made_driver(tmp_path: Path) -> None:
         assert outcome.passing, outcome
     for outcome in place.all(few, 1):
         assert outcome.killed, outcome
+
+
+def test_recorded_on_a_real_gpu() -> None:
+    """What each mutant printed there is judged again: it still turns its checks red."""
+    kept = msgspec.json.decode(RECORDED.read_bytes(), type=mutation.Recording)
+    wanted = {one.title: one for one in mutation.mutants()}
+    unbroken = {one.title: one for one in mutation.unbroken(list(wanted.values()))}
+    assert {one.title for one in kept.outcomes} == {*wanted, *unbroken}
+    for outcome in kept.outcomes:
+        assert not outcome.broken
+        one = wanted.get(outcome.title) or unbroken[outcome.title]
+        now = mutation.again(kept.run(), one, outcome)
+        assert now.passing if outcome.title in unbroken else now.killed, now
 
 
 @pytest.mark.slow

@@ -20,8 +20,8 @@ def recorded(name: str) -> Seen:
 
 
 def test_every_recording_is_expected_something_of() -> None:
-    names = {path.name for path in FOLDER.glob("*.json")} - {"expected.json"}
-    assert names == set(EXPECTED)
+    names = {path.name for path in FOLDER.glob("*.json") if "mutants" not in path.name}
+    assert names - {"expected.json"} == set(EXPECTED)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -45,7 +45,8 @@ def test_its_defects_would_have_been_seen(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in EXPECTED if "local" not in name])
 def test_a_driver_in_the_image_would_have_been_seen(name: str) -> None:
     now = recorded(name)
-    baked = changed(now, "ldconfig", out="\tlibcuda.so.1 (libc6,x86-64) => /lib/libcuda.so.1\n")
+    baked = changed(now, "loads", rc=127, out="")
+    baked = changed(baked, "ldconfig", out="\tlibcuda.so.1 (libc6,x86-64) => /lib/libcuda.so.1\n")
     assert judge(baked, ("toolchain",)).exit == 6
     assert image.image_facts(baked).drivers == ("/lib/libcuda.so.1",)
 
@@ -88,16 +89,31 @@ def test_real_frameworks() -> None:
     )
 
 
-@pytest.mark.parametrize("run_number", [1, 4])
-def test_a_real_gpu_at_full_speed(run_number: int) -> None:
-    """All that was measured passed; what our own kernels could not be launched for stays open."""
-    suites = judge(recorded(f"h200-local-fast-{run_number}.seen.json"), ("fast",)).suites
-    checks = {check.id: check for suite in suites for check in suite.checks}
-    refused = {check.id for check in checks.values() if check.verdict == "inconclusive"}
-    assert refused == {"fast.tensor-f8", "fast.tensor-f64"}
-    assert {checks[name].blame for name in refused} == {"suite"}
-    assert {c.verdict for name, c in checks.items() if name not in refused} == {"pass"}
-    triad, bf16 = checks["fast.dram-triad"].measure, checks["fast.cublas-bf16"].measure
-    assert triad is not None
+@pytest.mark.parametrize(
+    ("run_name", "triad"),
+    [
+        ("local-fast-1", "4406 GB/s triad"),
+        ("local-fast-2", "4407 GB/s triad"),
+        ("local-all", "4406 GB/s triad"),
+        ("podman-all", "4406 GB/s triad"),
+    ],
+)
+def test_a_real_gpu_at_full_speed(run_name: str, triad: str) -> None:
+    """Alone and in a container, on three machines of one kind: all of it passes."""
+    suites = judge(recorded(f"h200-{run_name}.seen.json"), ("fast",)).suites
+    checks = {check.id: check for one in suites if one.name == "fast" for check in one.checks}
+    assert len(checks) == 25
+    assert {check.verdict for check in checks.values()} == {"pass"}
+    found, bf16 = checks["fast.dram-triad"].measure, checks["fast.cublas-bf16"].measure
+    assert found is not None
     assert bf16 is not None
-    assert (triad.shown, bf16.shown.split()[1:]) == ("4387 GB/s triad", ["TFLOP/s", "bf16"])
+    assert (found.shown, bf16.shown.split()[1:]) == (triad, ["TFLOP/s", "bf16"])
+
+
+def test_a_cache_that_names_a_driver_left_behind() -> None:
+    """The image was made of a machine's root, whose cache names the driver mounted there."""
+    now = recorded("h200-podman-all.seen.json")
+    listed = now.step("ldconfig")
+    assert listed is not None
+    assert "libcuda.so.1 (libc6,x86-64) => /usr/local/nvidia" in listed.out
+    assert image.image_facts(now).drivers == ()

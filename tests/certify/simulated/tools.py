@@ -96,7 +96,7 @@ def _holds(call: Call) -> Answer:
     said.say("start", nonce=nonce)
     times = text.count(f"envbuild_{name}_{nonce}") if text else 0
     said.say("holds", bytes=-1 if text is None else len(text), times=times)
-    said.say("end", nonce=nonce, calls=0, bad=0)
+    said.say("end", nonce=nonce)
     return Answer(said.text)
 
 
