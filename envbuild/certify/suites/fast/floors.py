@@ -39,7 +39,9 @@ FLOORS = (
     Floor(("dram.read",), 0.94, f"{_H200}: from 0.979; 0.961 on a fourth", cc="9.0", bus_bits=6016),
     Floor(("dram.write",), 0.96, f"{_H200}: from 0.978", cc="9.0", bus_bits=6016),
     Floor(("dram.copy",), 0.87, f"{_H200}: from 0.882", cc="9.0", bus_bits=6016),
-    Floor(("dram.triad",), 0.90, f"{_H200}: from 0.914; 0.910 on a fourth", cc="9.0", bus_bits=6016),
+    Floor(
+        ("dram.triad",), 0.90, f"{_H200}: from 0.914; 0.910 on a fourth", cc="9.0", bus_bits=6016
+    ),
     # 192 lanes need two instructions a clock of each scheduler, which plain code rarely gives.
     Floor(("fma.f32",), 0.55, "Kepler: issue of pairs, not measured here", cc="3."),
     Floor(_FMA, 0.90, "cycle space, one H200: 0.981 and 1.0005"),
