@@ -97,7 +97,7 @@ def test_os_ids(fields: dict[str, str], expected: str | None) -> None:
         ("", False, "fedora42"),
     ],
 )
-def test_systems_that_are_an_image(variant: str, ostree: bool, expected: str) -> None:  # noqa: FBT001
+def test_systems_that_are_an_image(variant: str, ostree: bool, expected: str) -> None:
     fields = {"ID": "fedora", "VERSION_ID": "42", "VARIANT_ID": variant}
     assert system.os_id(fields, ostree=ostree) == expected
     assert system.is_image(expected) is (expected != "fedora42")
