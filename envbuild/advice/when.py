@@ -40,6 +40,10 @@ def _apt(scene: Scene) -> bool:
 
 
 def _rpm(scene: Scene) -> bool:
+    from envbuild.host.os import is_image
+
+    if is_image(scene.host.os.id or ""):
+        return False
     row = next((row for row in load().oses if row.id == scene.host.os.id), None)
     names = ("fedora", "rhel", "rocky", "almalinux", "centos", "ol", "oraclelinux", "amazonlinux")
     return (row is not None and row.family == "rpm") or (scene.host.os.id or "").startswith(names)

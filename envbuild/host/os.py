@@ -30,6 +30,9 @@ _BY_MAJOR = {
     "amzn",
     "opensuse-leap",
 }
+# Systems that are an image, to which packages are layered: dnf changes nothing in them.
+_VARIANTS = {"silverblue": "silverblue", "kinoite": "kinoite"}
+_IMAGES = {"coreos", "iot", "sericea", "onyx", "sway-atomic", "budgie-atomic", "cosmic-atomic"}
 _LIBC = (
     "/lib/x86_64-linux-gnu/libc.so.6",
     "/lib/aarch64-linux-gnu/libc.so.6",
@@ -57,7 +60,7 @@ def probe(look: Look) -> Os:
     libc = next(filter(None, (look.data(path, 4 << 20) for path in _LIBC)), b"")
     kernel = (look.text("/proc/sys/kernel/osrelease") or "").strip()
     return Os(
-        id=os_id(fields),
+        id=os_id(fields, ostree=look.exists("/run/ostree-booted")),
         name=fields.get("PRETTY_NAME") or fields.get("NAME"),
         kernel=kernel or (platform.release() if look.real else None),
         glibc=parse_libc(libc) or (_own_glibc() if look.real else None),
@@ -72,13 +75,19 @@ def parse_release(text: str) -> dict[str, str]:
     return {name: value[:200] for name, _, value in pairs}
 
 
-def os_id(fields: Mapping[str, str]) -> str | None:
+def os_id(fields: Mapping[str, str], *, ostree: bool = False) -> str | None:
     """The release as the matrices spell it; a derivative is the release whose archive it uses.
+
+    Args:
+        fields: of os-release.
+        ostree: the system was started from an image (``/run/ostree-booted``).
 
     >>> os_id({"ID": "ubuntu", "VERSION_ID": "24.04"})
     'ubuntu24.04'
     >>> os_id({"ID": "rocky", "VERSION_ID": "9.4"})
     'rockylinux9'
+    >>> os_id({"ID": "fedora", "VERSION_ID": "42", "VARIANT_ID": "silverblue"})
+    'fedora-silverblue42'
     """
     name, version = fields.get("ID", "").lower(), fields.get("VERSION_ID", "").lower()
     if name not in {"ubuntu", "debian"}:
@@ -91,7 +100,21 @@ def os_id(fields: Mapping[str, str]) -> str | None:
     if not re.fullmatch(r"[a-z0-9._-]{1,40}", name):
         return None
     version = version if re.fullmatch(r"[a-z0-9._-]{1,20}", version) else ""
-    return _NAMES.get(name, name) + (version.partition(".")[0] if name in _BY_MAJOR else version)
+    version = version.partition(".")[0] if name in _BY_MAJOR else version
+    return _NAMES.get(name, name) + _image(name, fields, ostree=ostree) + version
+
+
+def _image(name: str, fields: Mapping[str, str], *, ostree: bool) -> str:
+    """What parts a system that is an image from the one of the same packages."""
+    variant = fields.get("VARIANT_ID", "").lower()
+    if name == "fedora" and variant in _VARIANTS:
+        return f"-{_VARIANTS[variant]}"
+    return "-ostree" if ostree or (name == "fedora" and variant in _IMAGES) else ""
+
+
+def is_image(id: str) -> bool:
+    """A system that is an image, by its id."""
+    return any(part in id for part in ("-ostree", "-silverblue", "-kinoite"))
 
 
 def _base(fields: Mapping[str, str]) -> str | None:

@@ -1,6 +1,5 @@
 """A host without what identifies this very machine or its user, for public reports."""
 
-import functools
 import os
 import platform
 import re
@@ -10,20 +9,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from envbuild import data
+from envbuild.host.traces import homes, places, public
 from envbuild.values.codec import dump_line, load
 from envbuild.values.host import Host
 
-_HOME = re.compile(
-    r"/(?:home|Users|root|media|run/media)(?:/(?:[^/:\n]{1,40}(?=/)|[^/:\s]+))?"
-    r"|[A-Za-z]:[\\/]Users[\\/](?:[^\\/:\n]{1,40}(?=[\\/])|[^\\/:\s]+)"
-)
 _UUID = re.compile(r"\b(GPU|MIG)-[0-9a-fA-F]{4,8}[0-9a-fA-F-]{0,32}")
-_ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
-# A server in an address, and behind what a resolver or ssh complains of.
-_SERVER = re.compile(
-    r"""(?:://(?:([^\s/@"']{1,200}@))?|\blookup |\bhostname )([A-Za-z][\w.-]{1,200}\w)"""
-)
 _CONTEXTS = {"default", "desktop-linux", "desktop-windows", "rootless"}
 _DISTRO = re.compile(
     r"(Ubuntu|Debian|docker-desktop|kali-linux|openSUSE|SUSE|OracleLinux|AlmaLinux|FedoraLinux"
@@ -35,7 +25,7 @@ _WORDS |= {"ubuntu", "debian", "fedora", "linux", "windows", "runner", "python",
 
 
 def redact(host: Host, names: tuple[str, ...] = ()) -> Host:
-    """The same machine with numbered uuids and home folders as ``~``; all versions stay.
+    """The same machine with numbered uuids, homes as ``~`` without names; all versions stay.
 
     Args:
         host: detected or recorded.
@@ -64,7 +54,7 @@ def cleaner(names: tuple[str, ...] = ()) -> Callable[[str], str]:
     own = re.compile(rf"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])") if words else None
 
     def plain(text: str) -> str:
-        text = _HOME.sub("~", _UUID.sub(number, text))
+        text = homes(_UUID.sub(number, text))
         return own.sub("name", text) if own else text
 
     return plain
@@ -96,26 +86,19 @@ def _fields(record: dict[str, Any]) -> None:
     for engine in record["engines"]:
         if engine["context"] not in {None, *_CONTEXTS}:
             engine["context"] = "other"
-        engine["says"] = engine["says"] and _elsewhere(engine["says"])
+        engine["says"] = engine["says"] and places(engine["says"])
     for source in record["apt_sources"]:
         source["url"] = source["url"] and _vendor(source["url"])
     for probe in record["probes"]:
         if probe["name"] == "mount":
             probe["says"] = re.sub(r"^.* \(", "a mount (", probe["says"])
-    record["env"] = {name: _ADDRESS.sub("0.0.0.0", text) for name, text in record["env"].items()}  # noqa: S104
+        probe["says"] = places(probe["says"])
+    record["env"] = {name: places(text) for name, text in record["env"].items()}
     if record["wsl"] and record["wsl"]["distro"]:
         record["wsl"]["distro"] = _distro(record["wsl"]["distro"])
     if record["windows"]:
         distros = record["windows"]["distros"]
         record["windows"]["distros"] = {_distro(name): g for name, g in distros.items()}
-
-
-def _elsewhere(says: str) -> str:
-    """What an engine says, without the machine that it was looked for on."""
-    found = {part for match in _SERVER.findall(says) for part in match if part}
-    for name in sorted(found, key=len, reverse=True):
-        says = says.replace(name, "" if name.endswith("@") else "host")
-    return _ADDRESS.sub("0.0.0.0", says)  # noqa: S104
 
 
 def _distro(name: str) -> str:
@@ -125,11 +108,4 @@ def _distro(name: str) -> str:
 def _vendor(url: str) -> str:
     """The address if it is a vendor's own; of a mirror the path only."""
     parts = urlsplit(url)
-    return url if parts.hostname in _public() else f"{parts.scheme}://mirror{parts.path}"
-
-
-@functools.cache
-def _public() -> frozenset[str]:
-    """Hosts that the matrices name: everybody knows them."""
-    text = (data.folder("matrices") / "compiled-reference.json").read_text(encoding="utf-8")
-    return frozenset(re.findall(r"https?://([\w.-]{4,100})", text))
+    return url if parts.hostname in public() else f"{parts.scheme}://mirror{parts.path}"

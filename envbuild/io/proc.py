@@ -156,7 +156,8 @@ def run(
     try:
         _feed(process, stdin)
         try:
-            _wait(process, timeout)
+            # The start itself may take a while where much else runs.
+            _wait(process, max(0.0, start + timeout - time.monotonic()))
         except subprocess.TimeoutExpired:
             timed_out = True
             kill_group(process, grace)

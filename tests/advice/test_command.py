@@ -111,6 +111,27 @@ def test_a_bundle_tells_nobody_who_it_is(
     assert made.host.os.id == "ubuntu24.04"
 
 
+def test_a_bundle_names_no_server_folder_or_log(tmp_path: Path, capfd: Cap) -> None:
+    (tmp_path / "host.json").write_bytes(dump(host_of({})))
+    log = tmp_path / "merger of acme.log"
+    log.write_text(
+        "ophelia@lab7:~/merger$ docker run reg.corp.example:5000/merger/net:1 nvidia-smi\n"
+        "manifest for reg.corp.example:5000/merger/net:1 not found: manifest unknown\n"
+        "/home/ophelia/merger/src/net.cu(3): error: texture is not a template\n"
+        "Dec  2 10:00:00 lab7 kernel: NVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off the bus.\n"
+    )
+    target = tmp_path / "bundle.json"
+    args = ["doctor", "--host", str(tmp_path / "host.json"), "--log", str(log)]
+    assert run([*args, "--bundle", str(target)]) == 4
+    assert "merger of acme.log" in capfd.readouterr().out
+    text = target.read_text()
+    for secret in ("merger", "acme", "corp", "lab7", "ophelia", str(tmp_path)):
+        assert secret not in text, secret
+    made = load(Bundle, text.encode(), "bundle")
+    assert {"texture-references", "fallen-off"} <= {one.id for one in made.diagnosis.seen}
+    assert {one.log for one in made.diagnosis.seen} == {"log 1"}
+
+
 def test_hostile_machines_and_logs_raise_nothing() -> None:
     raised, _ = attack(300)
     assert raised == []

@@ -114,6 +114,17 @@ class TestArch:
         finding = found(f"nvcc fatal   : Unsupported gpu architecture '{target}'")["unknown-target"]
         assert cuda in finding.says
 
+    @pytest.mark.parametrize("target", ["compute_89", "compute_90", "sm_120"])
+    def test_an_nvcc_of_the_distribution_is_named_as_that(self, target: str) -> None:
+        text = f"nvcc fatal   : Unsupported gpu architecture '{target}'"
+        plain = found(text)["unknown-target"]
+        assert "distribution" not in plain.says
+        told = found(f"/usr/bin/nvcc -c a.cu\n{text}")["unknown-target"]
+        assert "the distribution's own nvcc" in told.says
+        assert "/usr/bin/nvcc" in fixes(told)
+        vendors = found(f"/usr/local/cuda-12.6/bin/nvcc -c a.cu\n{text}")["unknown-target"]
+        assert "distribution" not in vendors.says
+
     def test_a_target_that_nobody_knows(self) -> None:
         finding = found("nvcc fatal   : Unsupported gpu architecture 'sm_999'")["unknown-target"]
         assert "no toolkit" in finding.says
@@ -294,3 +305,38 @@ class TestForwardCompat:
 
     def test_other_packages_are_none_of_it(self) -> None:
         assert self.told({"cuda-cudart-12-8": "12.8.90-1"}, driver="535.183.01") is None
+
+
+@pytest.mark.parametrize(
+    ("log", "says"),
+    [
+        (
+            "manifest for nvidia/cuda:latest not found: manifest unknown",
+            "nvidia/cuda has no latest",
+        ),
+        ("reading manifest 12.8 in docker.io/nvidia/cuda: manifest unknown", "nvidia/cuda has no"),
+        ("manifest for vllm/vllm-tpu:latest not found: manifest unknown", "vllm/vllm-tpu:latest"),
+        ("reading manifest v9 in ghcr.io/x/y: manifest unknown", "ghcr.io/x/y"),
+    ],
+)
+def test_a_tag_that_is_not_there_is_told_of_its_own_image(log: str, says: str) -> None:
+    finding = found(log)["manifest-unknown"]
+    assert says in f"{finding.says} {finding.why}"
+    assert ("nvidia/cuda" in f"{finding.says} {finding.why}") is ("nvidia/cuda" in log)
+
+
+def test_one_cause_of_docker_29_is_told_once() -> None:
+    log = (
+        'could not select device driver "" with capabilities: [[gpu]]\n'
+        "failed to discover GPU vendor from CDI: AMD CDI spec not found\n"
+    )
+    told = found(log)
+    assert "docker29-amd-cdi" in told
+    assert not {"docker-no-gpu-driver", "docker29-no-vendor"} & told.keys()
+
+
+@pytest.mark.parametrize("os", ["fedora-silverblue42", "fedora-ostree43", "rhel-ostree9"])
+def test_a_system_that_is_an_image_gets_no_command_of_dnf(os: str) -> None:
+    for log in ("error: command 'gcc' failed: No such file or directory", "Python.h: No such file"):
+        for finding in found(log, os=os, **PASCAL).values():
+            assert not any("dnf" in step.argv for step in finding.steps), finding

@@ -86,6 +86,25 @@ def test_os_ids(fields: dict[str, str], expected: str | None) -> None:
     assert system.os_id(fields) == expected
 
 
+@pytest.mark.parametrize(
+    ("variant", "ostree", "expected"),
+    [
+        ("silverblue", True, "fedora-silverblue42"),
+        ("kinoite", False, "fedora-kinoite42"),
+        ("sway-atomic", False, "fedora-ostree42"),
+        ("a-spin-of-somebody", True, "fedora-ostree42"),
+        ("workstation", False, "fedora42"),
+        ("", False, "fedora42"),
+    ],
+)
+def test_systems_that_are_an_image(variant: str, ostree: bool, expected: str) -> None:
+    fields = {"ID": "fedora", "VERSION_ID": "42", "VARIANT_ID": variant}
+    assert system.os_id(fields, ostree=ostree) == expected
+    assert system.is_image(expected) is (expected != "fedora42")
+    assert system.os_id({"ID": "rhel", "VERSION_ID": "9.6"}, ostree=True) == "rhel-ostree9"
+    assert system.os_id({"ID": "rhel", "VERSION_ID": "9.6"}) == "rhel9"
+
+
 def test_os_release_quotes_and_junk() -> None:
     text = "# comment\nID='arch'\nNAME=\"Arch Linux\"\nnoequals\nBAD LINE=x\nVERSION_ID=\n"
     assert system.parse_release(text) == {"ID": "arch", "NAME": "Arch Linux", "VERSION_ID": ""}

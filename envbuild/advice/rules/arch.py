@@ -15,6 +15,7 @@ from envbuild.values.diagnosis import Seen
 from envbuild.values.finding import Step
 
 _NO_CODE = ("torch-too-old-gpu", "torch-not-compatible", "cuda-209", "cuda-98")
+_DISTRIBUTION = ("/usr/lib/nvidia-cuda-toolkit", "/usr/lib/cuda")
 _TOO_OLD = ("torch-driver-too-old", "cuda-35")
 
 
@@ -254,15 +255,49 @@ def unknown_target(scene: Scene) -> Iterator[Advice]:
                 check="the compiler takes each of them",
             )
         )
+    distro = None if triton or listed else _of_distribution(scene)
+    if distro:
+        steps.insert(0, _instead(scene))
     whose = "Triton's own ptxas" if triton else "this torch" if listed else "this toolkit"
+    named = f"{target} ({card.arch}, cc {card.cc})"
     yield advice(
         "unknown-target",
         "error",
-        f"{whose} does not know {target} ({card.arch}, cc {card.cc}); it is in CUDA {span}",
+        f"{distro or whose} does not know {named}; it is in CUDA {span}",
         why=f"Each toolkit has a first and a last target. {where(seen)}",
         steps=tuple(steps),
         source=cite(card, card.cc),
         explains=("unsupported-arch",),
+    )
+
+
+def _of_distribution(scene: Scene) -> str | None:
+    """The distribution's own nvcc, where it is the one that answers: it is older than most cards.
+
+    A log may be of another machine, so what it shows goes before what is here.
+    """
+    tool = stack.toolkit(scene)
+    path = (tool.path if tool is not None else None) or ""
+    here = path == "/usr/bin/nvcc" or path.startswith(_DISTRIBUTION)
+    if scene.saw("distro-nvcc") is None and not here:
+        return None
+    version = f" (CUDA {tool.version})" if here and tool is not None and tool.version else ""
+    return f"the distribution's own nvcc{version}, of its package nvidia-cuda-toolkit,"
+
+
+def _instead(scene: Scene) -> Step:
+    """Another toolkit that is here, else the vendor's."""
+    others = [t.path for t in scene.host.toolkits if (t.path or "").startswith("/usr/local/cuda")]
+    if others:
+        return Step(
+            why="the vendor's toolkit is here, and stands behind the distribution's on PATH",
+            text=f"export CUDA_HOME={others[0]} PATH={others[0]}/bin:$PATH",
+            check="nvcc --version shows its release; build in a new folder",
+        )
+    return Step(
+        why="the vendor's toolkit beside it, and first on PATH: /usr/bin/nvcc stays the old one",
+        argv=("envbuild", "setup", "wsl2" if scene.wsl2 else "auto"),
+        check="command -v nvcc: not /usr/bin/nvcc",
     )
 
 

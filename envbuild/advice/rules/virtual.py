@@ -9,7 +9,7 @@ from envbuild.advice.scene import Scene
 from envbuild.matrix.load import load
 from envbuild.matrix.model import Situation
 from envbuild.planner.table import cite
-from envbuild.values.finding import Step
+from envbuild.values.finding import Severity, Step
 
 _NONE = ("cuda-100", "cuda-101", "torch-no-driver", "cuda-3", "unknown-device")
 _NO_GPU = ("torch-no-driver", "cuda-100", "nvml-not-found", "smi-missing", "libcuda-stub",
@@ -116,15 +116,17 @@ def container_without_gpu(scene: Scene) -> Iterator[Advice]:
     """In a container that was started without a GPU, nothing can be installed that brings one."""
     host, seen = scene.host, scene.saw(*_NO_GPU)
     nodes = [n for n in host.devices if n.path.startswith(("/dev/nvidia", "/dev/dxg"))]
-    if host.inside_container is None or seen is None or scene.driver_works or nodes:
+    if host.inside_container is None or scene.driver_works or nodes or scene.jetson:
         return
+    # Nobody missed it yet: where a card is on the bus somebody will, else it may be meant.
+    unasked: Severity = "warn" if host.gpus else "info"
     yield advice(
         "container-without-gpu",
-        "error",
+        "error" if seen is not None else unasked,
         f"this is a container ({host.inside_container}) that was started without a GPU: it has no "
         "device file of one",
         why="Driver and device files come from the machine, when the container starts. A driver "
-        f"that is installed in here changes nothing. {where(seen)}",
+        f"that is installed in here changes nothing. {where(seen) if seen is not None else ''}",
         steps=(
             Step(
                 why="on the machine, not in here: start it with the flags for a GPU",
