@@ -1,0 +1,182 @@
+"""A client or a daemon that is killed, and a store that is full, while an archive is built.
+
+The daemon is the newest docker, with a store of its own on a file system that can be made full.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envbuild.engines import names
+from envbuild.engines.docker import DockerEngine
+from envbuild.io.net import Net
+from envbuild.io.ociarchive import read
+from tests.integration.command import envbuild, folder, private, start, until
+from tests.integration.conftest import service
+from tests.integration.daemon import Daemon, second
+
+pytestmark = pytest.mark.engine
+
+# The first is big enough to fill what is left of a disk; the second gives time to be killed in.
+STEPS = ("seq 1 2000000 > /numbers", "echo began; sleep 2; echo done > /done")
+
+
+@pytest.fixture(scope="module")
+def store() -> Path:
+    """The folder of the daemon's store: 2 GB in memory."""
+    place = Path(tempfile.mkdtemp(prefix="envbuild-fault-", dir="/var/tmp"))
+    data = place / "data"
+    data.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", str(data)], check=True)
+    return data
+
+
+@pytest.fixture(scope="module")
+def daemon(store: Path, base: str, registry: str) -> Iterator[Daemon]:
+    """It has the base already: its network leads nowhere."""
+    bin_ = Path(service("ENVBUILD_TEST_NEWEST_BIN"))
+    local = names.local_base(str(names.digest_of(base)))
+    with pytest.MonkeyPatch.context() as patch, second(bin_, store.parent) as found:
+        patch.setenv("DOCKER_HOST", service("ENVBUILD_TEST_NEWEST"))
+        DockerEngine().pull(base, Net(registry_mirror=registry))
+        tar = store.parent / "base.tar"
+        newest = [str(bin_ / "docker"), "--host", os.environ["DOCKER_HOST"]]
+        subprocess.run([*newest, "save", "--output", str(tar), local], check=True)
+        subprocess.run([*found.client, "load", "--quiet", "--input", str(tar)], check=True)
+        tar.unlink()
+        yield found
+
+
+@pytest.fixture
+def machine(env: dict[str, str], daemon: Daemon) -> dict[str, str]:
+    """The environment of a machine whose docker is that daemon."""
+    bin_ = service("ENVBUILD_TEST_NEWEST_BIN")
+    return env | {"DOCKER_HOST": daemon.socket, "PATH": f"{bin_}:{env['PATH']}"}
+
+
+@pytest.fixture(scope="module")
+def digest(tmp_path_factory: pytest.TempPathFactory, base: str, registry: str) -> str:
+    """What an undisturbed build of the same on another daemon gives."""
+    place = tmp_path_factory.mktemp("control")
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("ENVBUILD_", "DOCKER_"))}
+    bin_ = service("ENVBUILD_TEST_NEWEST_BIN")
+    own |= {"DOCKER_HOST": service("ENVBUILD_TEST_NEWEST"), "PATH": f"{bin_}:{own['PATH']}"}
+    argv = ("build", str(folder(place, base, *STEPS)), "-o", "image.tar")
+    done = envbuild(own, place, *argv, "--registry-mirror", registry)
+    assert done.returncode == 0, done.stderr
+    return read(place / "image.tar").manifest
+
+
+def nothing_is_left(env: dict[str, str], cwd: Path) -> None:
+    """No archive, no image, no secret; the build said that it failed."""
+    left = {path.name for path in (cwd / ".envbuild").iterdir()} - {".gitignore", "lock"}
+    assert left == set()
+    assert not [path for path in cwd.iterdir() if "image.tar" in path.name]
+    assert private(env) == []
+
+
+def containers(daemon: Daemon) -> str:
+    argv = [*daemon.client, "ps", "--all", "--quiet"]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+def test_a_client_that_is_killed_at_any_time(
+    machine: dict[str, str], daemon: Daemon, digest: str, tmp_path: Path, base: str
+) -> None:
+    place = folder(tmp_path, base, *STEPS)
+    argv = ("build", str(place), "--reproduce", "-o", "image.tar", "--offline")
+    once = time.monotonic()
+    first = start(machine, tmp_path, *argv)
+    until(first, " began")
+    until(first, "again")
+    length = time.monotonic() - once
+    for wait in (0.0, random.uniform(0, length), random.uniform(0, length)):  # noqa: S311
+        time.sleep(wait)
+        first.send_signal(signal.SIGKILL)
+        first.communicate()
+        assert not (tmp_path / ".envbuild/image.json").exists()
+        assert not (tmp_path / "image.tar").exists()
+        first = start(machine, tmp_path, *argv)
+    _, err = first.communicate(timeout=300)
+    assert first.returncode == 0, err
+    assert read(tmp_path / "image.tar").manifest == digest
+    left = {path.name for path in (tmp_path / ".envbuild").iterdir()}
+    assert left == {".gitignore", "lock", "image.json"}
+    assert (private(machine), containers(daemon)) == ([], "")
+
+
+def test_a_daemon_that_is_killed_in_a_step(
+    machine: dict[str, str], daemon: Daemon, digest: str, tmp_path: Path, base: str
+) -> None:
+    other = (*STEPS[:1], STEPS[1].replace("done >", "done  >"))
+    argv = ("build", str(folder(tmp_path, base, *other)), "-o", "image.tar", "--offline")
+    process = start(machine, tmp_path, *argv)
+    until(process, " began")
+    daemon.kill()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 4, err
+    assert "Traceback" not in err
+    nothing_is_left(machine, tmp_path)
+    down = envbuild(machine, tmp_path, *argv)
+    assert down.returncode == 4, down.stderr
+    daemon.start()
+    again = envbuild(machine, tmp_path, *argv)
+    assert again.returncode == 0, again.stderr
+    # The same files as ever; another text of the step, so that no cache had it.
+    assert read(tmp_path / "image.tar").layers[-1].digest
+    assert (private(machine), containers(daemon)) == ([], "")
+
+
+def test_a_store_that_is_full_when_the_archive_is_written(
+    machine: dict[str, str], daemon: Daemon, store: Path, digest: str, tmp_path: Path, base: str
+) -> None:
+    argv = ("build", str(folder(tmp_path, base, *STEPS)), "--reproduce", "-o", "image.tar")
+    process = start(machine, tmp_path, *argv, "--offline")
+    until(process, " began")
+    until(process, "exporting")
+    used = os.statvfs(store)
+    size = (used.f_blocks - used.f_bfree) * used.f_frsize + (1 << 20)
+    subprocess.run(["mount", "-o", f"remount,size={size}", str(store)], check=True)
+    try:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 4, err
+        assert "disk is full" in err
+        nothing_is_left(machine, tmp_path)
+    finally:
+        subprocess.run(["mount", "-o", "remount,size=2g", str(store)], check=True)
+    again = envbuild(machine, tmp_path, *argv, "--offline")
+    assert again.returncode == 0, again.stderr
+    assert read(tmp_path / "image.tar").manifest == digest
+
+
+@pytest.mark.parametrize("at", ["workspace", "output"])
+def test_no_room_for_the_archive(
+    machine: dict[str, str], digest: str, tmp_path: Path, base: str, at: str
+) -> None:
+    place = folder(tmp_path, base, *STEPS)
+    small = tmp_path / "no room é"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(small)], check=True)
+    try:
+        cwd, out = (
+            (small, "../image.tar") if at == "workspace" else (tmp_path, f"{small}/image.tar")
+        )
+        argv = ("build", str(place), "-o", out, "--offline")
+        done = envbuild(machine, cwd, *argv)
+        assert done.returncode == 4, done.stderr
+        assert "Traceback" not in done.stderr
+        assert not list(tmp_path.rglob("*image.tar*"))
+        assert not (cwd / ".envbuild/archives").exists()
+        subprocess.run(["mount", "-o", "remount,size=1g", str(small)], check=True)
+        again = envbuild(machine, cwd, *argv)
+        assert again.returncode == 0, again.stderr
+        assert read(cwd / out).manifest == digest
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
