@@ -22,7 +22,7 @@ from tests.integration.command import envbuild, folder, private, start, until
 from tests.integration.conftest import service
 from tests.integration.daemon import Daemon, second
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.apart]
 
 # The first is big enough to fill what is left of a disk; the second gives time to be killed in.
 STEPS = ("seq 1 2000000 > /numbers", "echo began; sleep 2; echo done > /done")

@@ -19,7 +19,7 @@ from tests.integration.corridor import CA
 from tests.integration.daemon import second
 from tests.render import plans
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.apart]
 
 # The runtime of the wheels and no more: little is packed.
 SMALL = replace(

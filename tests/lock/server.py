@@ -64,6 +64,13 @@ def serve() -> Iterator[Server]:
 
         do_HEAD = do_GET
 
+        def parse_request(self) -> bool:
+            # A client that tries TLS first must be told by a status line that this is plain HTTP.
+            if self.raw_requestline.startswith(b"\x16"):
+                self.wfile.write(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+                return False
+            return super().parse_request()
+
         def log_message(self, *_: object) -> None:
             pass
 
@@ -115,7 +122,7 @@ def push(
         manifest = {
             "schemaVersion": 2,
             "mediaType": f"{OCI}.manifest.v1+json",
-            "config": {"mediaType": f"{OCI}.config.v1+json", "digest": sha(config), "size": 1},
+            "config": {"mediaType": f"{OCI}.config.v1+json", "digest": sha(config), "size": len(config)},
             "layers": [
                 {"mediaType": f"{OCI}.layer.v1.tar+gzip", "digest": sha(data), "size": len(data)}
                 for data in layers
