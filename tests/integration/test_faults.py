@@ -15,18 +15,39 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.engines import names
-from envbuild.engines.docker import DockerEngine
-from envbuild.io.net import Net
 from envbuild.io.ociarchive import read
-from tests.integration.command import envbuild, folder, private, start, until
+from tests.integration.command import envbuild, private, start, until
 from tests.integration.conftest import service
 from tests.integration.daemon import Daemon, second
 
 pytestmark = [pytest.mark.engine, pytest.mark.apart]
 
 # The first is big enough to fill what is left of a disk; the second gives time to be killed in.
-STEPS = ("seq 1 2000000 > /numbers", "echo began; sleep 2; echo done > /done")
+BIN = "/bin/busybox --install -s /bin"
+STEPS = ("seq 1 2000000 > /numbers", "echo began; sleep 1; echo done > /done")
+
+
+@pytest.fixture(scope="module")
+def busybox(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A shell and its tools in one file, from Debian's own package: a base that packs at once."""
+    place = tmp_path_factory.mktemp("busybox")
+    fetch = ["apt-get", "download", "-o", "APT::Sandbox::User=root", "busybox-static"]
+    subprocess.run(fetch, cwd=place, check=True, capture_output=True)
+    package = next(place.glob("busybox-static_*.deb"))
+    subprocess.run(["dpkg-deb", "-x", package, place / "x"], check=True)
+    return next(place.glob("x/**/bin/busybox")).read_bytes()
+
+
+def context(place: Path, busybox: bytes, *steps: str) -> str:
+    """A folder that is built from nothing but that file."""
+    made = place / "made"
+    made.mkdir()
+    (made / "busybox").write_bytes(busybox)
+    (made / "busybox").chmod(0o755)
+    runs = [f"RUN {step}" for step in (BIN, *steps)]
+    lines = ["FROM scratch", "COPY busybox /bin/sh", "COPY busybox /bin/busybox", *runs]
+    (made / "Dockerfile").write_text("\n".join(lines) + "\n")
+    return str(made)
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +61,8 @@ def store() -> Path:
 
 
 @pytest.fixture(scope="module")
-def daemon(store: Path, base: str, registry: str) -> Iterator[Daemon]:
-    """It has the base already: its network leads nowhere."""
-    bin_ = Path(service("ENVBUILD_TEST_NEWEST_BIN"))
-    local = names.local_base(str(names.digest_of(base)))
-    with pytest.MonkeyPatch.context() as patch, second(bin_, store.parent) as found:
-        patch.setenv("DOCKER_HOST", service("ENVBUILD_TEST_NEWEST"))
-        DockerEngine().pull(base, Net(registry_mirror=registry))
-        tar = store.parent / "base.tar"
-        newest = [str(bin_ / "docker"), "--host", os.environ["DOCKER_HOST"]]
-        subprocess.run([*newest, "save", "--output", str(tar), local], check=True)
-        subprocess.run([*found.client, "load", "--quiet", "--input", str(tar)], check=True)
-        tar.unlink()
+def daemon(store: Path) -> Iterator[Daemon]:
+    with second(Path(service("ENVBUILD_TEST_NEWEST_BIN")), store.parent) as found:
         yield found
 
 
@@ -59,18 +70,18 @@ def daemon(store: Path, base: str, registry: str) -> Iterator[Daemon]:
 def machine(env: dict[str, str], daemon: Daemon) -> dict[str, str]:
     """The environment of a machine whose docker is that daemon."""
     bin_ = service("ENVBUILD_TEST_NEWEST_BIN")
-    return env | {"DOCKER_HOST": daemon.socket, "PATH": f"{bin_}:{env['PATH']}"}
+    own = {"DOCKER_HOST": daemon.socket, "PATH": f"{bin_}:{env['PATH']}"}
+    return env | own | {"ENVBUILD_NETWORK": "none"}
 
 
 @pytest.fixture(scope="module")
-def control(tmp_path_factory: pytest.TempPathFactory, base: str, registry: str) -> Path:
+def control(tmp_path_factory: pytest.TempPathFactory, busybox: bytes) -> Path:
     """What an undisturbed build of the same on another daemon gives."""
     place = tmp_path_factory.mktemp("control")
     own = {k: v for k, v in os.environ.items() if not k.startswith(("ENVBUILD_", "DOCKER_"))}
     bin_ = service("ENVBUILD_TEST_NEWEST_BIN")
     own |= {"DOCKER_HOST": service("ENVBUILD_TEST_NEWEST"), "PATH": f"{bin_}:{own['PATH']}"}
-    argv = ("build", str(folder(place, base, *STEPS)), "-o", "image.tar")
-    done = envbuild(own, place, *argv, "--registry-mirror", registry)
+    done = envbuild(own, place, "build", context(place, busybox, *STEPS), "-o", "image.tar")
     assert done.returncode == 0, done.stderr
     return place / "image.tar"
 
@@ -94,16 +105,16 @@ def containers(daemon: Daemon) -> str:
 
 
 def test_a_client_that_is_killed_at_any_time(
-    machine: dict[str, str], daemon: Daemon, digest: str, tmp_path: Path, base: str
+    machine: dict[str, str], daemon: Daemon, digest: str, tmp_path: Path, busybox: bytes
 ) -> None:
-    place = folder(tmp_path, base, *STEPS)
-    argv = ("build", str(place), "--reproduce", "-o", "image.tar", "--offline")
+    place = context(tmp_path, busybox, *STEPS)
+    argv = ("build", place, "--reproduce", "-o", "image.tar")
     once = time.monotonic()
     first = start(machine, tmp_path, *argv)
     until(first, " began")
     until(first, "again")
     length = time.monotonic() - once
-    for wait in (0.0, random.uniform(0, length), random.uniform(0, length)):  # noqa: S311
+    for wait in (0.0, random.uniform(0, length)):  # noqa: S311
         time.sleep(wait)
         first.send_signal(signal.SIGKILL)
         first.communicate()
@@ -121,10 +132,10 @@ def test_a_client_that_is_killed_at_any_time(
 
 
 def test_a_daemon_that_is_killed_in_a_step(
-    machine: dict[str, str], daemon: Daemon, control: Path, tmp_path: Path, base: str
+    machine: dict[str, str], daemon: Daemon, control: Path, tmp_path: Path, busybox: bytes
 ) -> None:
     other = (*STEPS[:1], STEPS[1].replace("done >", "done  >"))
-    argv = ("build", str(folder(tmp_path, base, *other)), "-o", "image.tar", "--offline")
+    argv = ("build", context(tmp_path, busybox, *other), "-o", "image.tar")
     process = start(machine, tmp_path, *argv)
     until(process, " began")
     daemon.kill()
@@ -145,10 +156,15 @@ def test_a_daemon_that_is_killed_in_a_step(
 
 
 def test_a_store_that_is_full_when_the_archive_is_written(
-    machine: dict[str, str], daemon: Daemon, store: Path, digest: str, tmp_path: Path, base: str
+    machine: dict[str, str],
+    daemon: Daemon,
+    store: Path,
+    digest: str,
+    tmp_path: Path,
+    busybox: bytes,
 ) -> None:
-    argv = ("build", str(folder(tmp_path, base, *STEPS)), "--reproduce", "-o", "image.tar")
-    process = start(machine, tmp_path, *argv, "--offline")
+    argv = ("build", context(tmp_path, busybox, *STEPS), "-o", "image.tar")
+    process = start(machine, tmp_path, *argv)
     until(process, " began")
     until(process, "exporting")
     used = os.statvfs(store)
@@ -161,19 +177,19 @@ def test_a_store_that_is_full_when_the_archive_is_written(
         nothing_is_left(machine, tmp_path)
     finally:
         subprocess.run(["mount", "-o", "remount,size=2g", str(store)], check=True)
-    again = envbuild(machine, tmp_path, *argv, "--offline")
+    again = envbuild(machine, tmp_path, *argv)
     assert again.returncode == 0, again.stderr
     assert read(tmp_path / "image.tar").manifest == digest
 
 
 def test_two_at_once_in_one_odd_folder(
-    machine: dict[str, str], digest: str, tmp_path: Path, base: str
+    machine: dict[str, str], digest: str, tmp_path: Path, busybox: bytes
 ) -> None:
     real = tmp_path / "real"
     real.mkdir()
     odd = tmp_path / "a 'b\" ü $(id) \x1b[1m"
     odd.symlink_to(real)
-    argv = ("build", str(folder(tmp_path, base, *STEPS)), "-o", "out/ é/image.tar", "--offline")
+    argv = ("build", context(tmp_path, busybox, *STEPS), "-o", "out/ é/image.tar")
     runs = [start(machine, odd, *argv) for _ in range(2)]
     said = [one.communicate(timeout=300)[1] for one in runs]
     assert [one.returncode for one in runs] == [0, 0], said
@@ -183,17 +199,17 @@ def test_two_at_once_in_one_odd_folder(
 
 @pytest.mark.parametrize("at", ["workspace", "output"])
 def test_no_room_for_the_archive(
-    machine: dict[str, str], digest: str, tmp_path: Path, base: str, at: str
+    machine: dict[str, str], digest: str, tmp_path: Path, busybox: bytes, at: str
 ) -> None:
-    place = folder(tmp_path, base, *STEPS)
+    place = context(tmp_path, busybox, *STEPS)
     small = tmp_path / "no room é"
     small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(small)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(small)], check=True)
     try:
         cwd, out = (
             (small, "../image.tar") if at == "workspace" else (tmp_path, f"{small}/image.tar")
         )
-        argv = ("build", str(place), "-o", out, "--offline")
+        argv = ("build", place, "-o", out)
         done = envbuild(machine, cwd, *argv)
         assert done.returncode == 4, done.stderr
         assert "Traceback" not in done.stderr
