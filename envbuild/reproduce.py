@@ -13,7 +13,7 @@ from envbuild.engines import staging
 from envbuild.engines.base import Engine
 from envbuild.engines.buildkit import Export
 from envbuild.engines.docker import DockerEngine
-from envbuild.errors import BuildError, MachineError, StaleError
+from envbuild.errors import BuildError, InputError, MachineError, StaleError
 from envbuild.io import ociarchive
 from envbuild.io.net import Net
 from envbuild.io.ociarchive import Archive
@@ -40,13 +40,20 @@ def epoch(context: BuildContext) -> int:
     """SOURCE_DATE_EPOCH of a context, seconds: the date of the matrices that its plan is from.
 
     A folder without a plan has the date that its own files get (1980-01-01).
+
+    Raises:
+        InputError: what its plan has there is no date.
     """
     data = staging.file_of(context, "plan.json")
     if data is None:
         return staging.EPOCH
-    day = dt.date.fromisoformat(load(Plan, data, "plan.json").matrix.date)
-    start = dt.datetime.combine(day, dt.time(), dt.timezone.utc)
-    return int(start.timestamp())
+    said = load(Plan, data, "plan.json").matrix.date
+    try:
+        start = dt.datetime.strptime(said, "%Y-%m-%d").replace(tzinfo=dt.timezone.utc)
+        return max(int(start.timestamp()), 0)
+    except ValueError as e:
+        what = f"plan.json is of {said!r}, which is no date"
+        raise InputError(what, fix="make the plan again: envbuild plan") from e
 
 
 def capable(engine: Engine) -> DockerEngine:

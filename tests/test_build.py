@@ -14,6 +14,7 @@ from envbuild.lock.text import dump_lock
 from envbuild.matrix.load import load
 from envbuild.planner.plan import plan as make
 from envbuild.planner.resolve import resolve
+from envbuild.reproduce import epoch
 from envbuild.values.codec import Pairs, digest, replace
 from envbuild.values.host import EngineFacts
 from envbuild.values.image import Image
@@ -237,3 +238,14 @@ def test_a_stage_that_the_dockerfile_lacks(plan: Plan, lock: Lock, tmp_path: Pat
             target="moon",
         )
     assert engine.builds == []
+
+
+def test_the_time_of_an_image_is_the_date_of_its_plan(plan: Plan, lock: Lock) -> None:
+    def at(date: str) -> int:
+        other = replace(plan, matrix=replace(plan.matrix, date=date))
+        return epoch(build.rendered(other, None, None))
+
+    assert (at("2026-12-01"), at("1066-10-14")) == (1796083200, 0)
+    for date in ("", "soon", "2026-13-01", "\x1b[2J", "9" * 400, "2026-12-01T00:00"):
+        with pytest.raises(InputError, match="no date"):
+            at(date)

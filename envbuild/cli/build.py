@@ -146,7 +146,7 @@ def _bit_for_bit(
         show.json(found)
     else:
         for label, text in _same(found) if found.verdict != "different" else _differing(found):
-            show.result(f"{show.paint(f'{label:<9}', 'bold')} {show.clean(text)}")
+            show.result(f"{show.paint(f'{label:<9}', 'bold')} {show.line(text)}")
     if found.verdict == "different":
         raise reproduce.refusal(found)
     return 0
@@ -201,4 +201,4 @@ def _show(image: "Image", *, as_json: bool) -> None:
         ("next", f"envbuild certify {image.ref} · envbuild run"),
     )
     for label, text in rows:
-        show.result(f"{show.paint(f'{label:<9}', 'bold')} {show.clean(text)}")
+        show.result(f"{show.paint(f'{label:<9}', 'bold')} {show.line(text)}")

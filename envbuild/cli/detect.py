@@ -67,7 +67,7 @@ def _tell(
         show.json(found)
     elif output is None:
         for label, text in rows:
-            show.result(f"{show.paint(f'{label:<9}', 'bold')} {show.clean(text)}")
+            show.result(f"{show.paint(f'{label:<9}', 'bold')} {show.line(text)}")
 
 
 def _recorded(path: str) -> Host:

@@ -161,7 +161,7 @@ def lines(diagnosis: "Diagnosis") -> "list[str]":
 
 def _finding(finding: "Finding") -> "list[str]":
     head = show.paint(f"{finding.severity:<6}", _COLOURS[finding.severity])
-    out = [f"{head}{show.clean(finding.says)}   [{finding.id}]"]
+    out = [f"{head}{show.line(finding.says)}   [{finding.id}]"]
     if finding.why:
         out.append(f"      {show.clean(finding.why)}")
     for number, step in enumerate(finding.steps, 1):

@@ -129,7 +129,7 @@ def _kept(out: str, plan: "Plan") -> "Lock | None":
 
 def _changes(changed: "tuple[Change, ...]", *, as_json: bool) -> None:
     """Each entry that is another now, old and new; beside JSON on stderr."""
-    say = show.note if as_json else lambda text: show.result(show.clean(text))
+    say = show.note if as_json else lambda text: show.result(show.line(text))
     for one in changed:
         say(f"{one.kind:<9} {one.name}  {one.old or 'none'} -> {one.new or 'none'}  {one.why}")
     if not changed:
@@ -176,4 +176,4 @@ def _lines(made: "Lock", out: str) -> list[str]:
         again = show.command(argv(made.recipe.request, "build"))
         rows.append(("recipe", f"CUDA {made.recipe.cuda} when the tag is deleted: {again}"))
     rows.append(("lock", f"{Path(out)}, platform {made.platform}"))
-    return [f"{show.paint(f'{label:<9}', 'bold')} {show.clean(text)}" for label, text in rows]
+    return [f"{show.paint(f'{label:<9}', 'bold')} {show.line(text)}" for label, text in rows]

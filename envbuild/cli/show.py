@@ -88,6 +88,11 @@ def clean(text: str) -> str:
     return "".join(c if c in "\n\t" or c.isprintable() else "?" for c in text)
 
 
+def line(text: str) -> str:
+    """Foreign text as one clean line: nothing in it can pass for a line of ours."""
+    return clean(text.replace("\n", "?"))
+
+
 def command(argv: Sequence[str]) -> str:
     """The arguments as one line that a shell reads as the same arguments."""
     if all(word and word.isascii() and word.strip(_PLAIN) == "" for word in argv):

@@ -77,10 +77,10 @@ def command(
         show.json(answer)
     else:
         for line in _lines(answer):
-            show.result(show.clean(line))
+            show.result(show.line(line))
         show.result(_verdict(answer, policy, signed=bool(keys)))
     for reason in answer.reasons if shown else ():
-        show.warn(reason)
+        show.warn(show.line(reason))
     return 0 if answer.passed else 7
 
 
@@ -152,7 +152,7 @@ def _verdict(answer: "Verification", policy: "Policy", *, signed: bool) -> str:
     cc = sorted({one.cc for one in answer.evidence if one.cc and not one.problems})
     text = f"{', '.join(policy.require)}, cc {', '.join(cc) or 'of no GPU'}"
     who = "" if signed else "; nobody signed it, so that anybody may have made it"
-    return show.paint("VERIFIED", "green") + show.clean(f"  {text}{who}")
+    return show.paint("VERIFIED", "green") + show.line(f"  {text}{who}")
 
 
 def _evidence(one: "Evidence") -> str:

@@ -199,6 +199,14 @@ _REFUSALS = (
     ),
     (r"no space left on device", "free some space"),
     (
+        r"\b429\b|[Tt]oo [Mm]any [Rr]equests|toomanyrequests",
+        "the registry counts requests: wait, log in, or take a mirror (--registry-mirror)",
+    ),
+    (
+        r"\b50[0-9] [A-Z]|unexpected EOF|short read|byte range request",
+        "the registry broke off: try again; what came is kept",
+    ),
+    (
         r"manifest unknown|not found|denied|unauthorized",
         "check the name, the digest, the mirror and your login",
     ),
@@ -211,6 +219,7 @@ _REFUSALS = (
 
 _OTHER_BYTES = (
     r"manifest verification failed|unexpected commit digest|does not match provided manifest digest"
+    r"|layer verification failed|Digest did not match"
 )
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import posixpath
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -48,34 +49,58 @@ def bundle(
         what = "packages of the vendor's repository are not kept in a bundle"
         why = "apt checks the repository's own signed index, which names every release"
         raise InputError(what, why=why, fix="--toolkit-source redist gives the same toolkit")
-    found: list[Path] = []
     try:
-        bases = [one for one in dict.fromkeys((lock.base, lock.runtime)) if one]
-        found += _bases(bases, net, folder / bundled.BASE, say)
-        if lock.apt:
-            found += _debs(files_of(plan, lock, net, engine), folder / bundled.DEBS, net, say)
-        if lock.wheels:
-            store = folder / bundled.WHEELS
-            found += wheels.fetch(lock.wheels, store, net, say, lock.index_urls, python=lock.python)
-        found += _parts(plan, lock, net, folder / bundled.TOOLKIT, say)
+        # Two runs at once would write into each other's files.
+        with files.locked(folder / ".held", waiting=lambda: say(f"waiting   for {folder}")):
+            _sweep(folder)
+            found = _fetched(plan, lock, net, engine, folder=folder, say=say)
+            files.write(folder / bundled.LOCK, dump_lock(lock))
+            made = LockBundle(
+                lock=digest(lock),
+                platform=lock.platform,
+                files=tuple(
+                    Kept(
+                        path=path.relative_to(folder).as_posix(),
+                        sha256=wheels.sha256(path),
+                        size=path.stat().st_size,
+                    )
+                    for path in sorted({*found, folder / bundled.LOCK})
+                ),
+            )
+            files.write(folder / bundled.MANIFEST, dump(made))
     except OSError as e:
         what = f"{folder} cannot be written: {e.strerror or e}"
         raise MachineError(what, fix="free some space, run it again: what came is kept") from e
-    files.write(folder / bundled.LOCK, dump_lock(lock))
-    made = LockBundle(
-        lock=digest(lock),
-        platform=lock.platform,
-        files=tuple(
-            Kept(
-                path=path.relative_to(folder).as_posix(),
-                sha256=wheels.sha256(path),
-                size=path.stat().st_size,
-            )
-            for path in sorted({*found, folder / bundled.LOCK})
-        ),
-    )
-    files.write(folder / bundled.MANIFEST, dump(made))
     return made
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed run left half-written; nobody else works here."""
+    for path in [*folder.rglob(".fetch-*"), *folder.rglob(".*.part")]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _fetched(
+    plan: Plan,
+    lock: Lock,
+    net: Net,
+    engine: Engine | None,
+    *,
+    folder: Path,
+    say: Callable[[str], None],
+) -> list[Path]:
+    """What the lock names, one kind after the other."""
+    bases = [one for one in dict.fromkeys((lock.base, lock.runtime)) if one]
+    found = _bases(bases, net, folder / bundled.BASE, say)
+    if lock.apt:
+        found += _debs(files_of(plan, lock, net, engine), folder / bundled.DEBS, net, say)
+    if lock.wheels:
+        store = folder / bundled.WHEELS
+        found += wheels.fetch(lock.wheels, store, net, say, lock.index_urls, python=lock.python)
+    return found + _parts(plan, lock, net, folder / bundled.TOOLKIT, say)
 
 
 def _bases(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.engines.failures import failure
+from envbuild.engines.failures import failure, refused
 from envbuild.errors import BuildError, EnvbuildError, InputError, MachineError, StaleError
 
 LOGS = sorted((Path(__file__).parent / "logs").glob("*.txt"))
@@ -158,3 +158,34 @@ def test_a_line_of_a_log_gets_its_own_way_out(log: str, code: int, fix: str) -> 
     assert fix in error.fix
     # The control: another text in the same frame is any build that failed.
     assert fix not in failure("docker", "#8 0.312 /bin/sh: 1: make: not found").fix
+
+
+# Recorded from docker 20.10.24, docker 28.5.2 and podman 4.3.1 before a made registry, 2026-12-02.
+PULLS: dict[str, tuple[type[EnvbuildError], str]] = {
+    "filesystem layer verification failed for digest sha256:c430": (StaleError, "mistrust"),
+    'failed commit on ref "layer-sha256:12c6": commit failed: unexpected commit digest '
+    "sha256:4cb4, expected sha256:12c6: failed precondition": (StaleError, "mistrust"),
+    'Error: writing blob: storing blob to file "/var/tmp/storage1/1": happened during read: '
+    "Digest did not match, expected sha256:adb8, got sha256:34e9": (StaleError, "mistrust"),
+    "unknown: failed to copy: httpReadSeeker: failed open: unexpected status from GET request to "
+    "http://h/v2/a/blobs/sha256:12c6: 429 Too Many Requests": (MachineError, "counts requests"),
+    "error parsing HTTP 429 response body: invalid character 's'": (
+        MachineError,
+        "counts requests",
+    ),
+    "Error: reading blob sha256:adb8: too many requests to registry": (
+        MachineError,
+        "counts requests",
+    ),
+    "received unexpected HTTP status: 500 Internal Server Error": (MachineError, "broke off"),
+    "short read: expected 1049070 bytes but got 1000: unexpected EOF": (MachineError, "broke off"),
+    "expected HTTP 206 from byte range request": (MachineError, "broke off"),
+}
+
+
+@pytest.mark.parametrize("text", PULLS)
+def test_what_a_registry_did_wrong_in_a_pull(text: str) -> None:
+    kind, fix = PULLS[text]
+    error = refused("docker", text)
+    assert (type(error), fix in error.fix) == (kind, True), error
+    assert fix not in refused("docker", "no such image").fix

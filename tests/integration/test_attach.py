@@ -19,7 +19,7 @@ from envbuild.io.net import Net
 from tests.integration.command import ROOT
 from tests.integration.conftest import service
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.apart]
 NET = Net()
 WRITER = """
 import sys

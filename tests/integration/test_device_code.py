@@ -18,7 +18,7 @@ from envbuild.matrix.vendor import wheel
 from envbuild.matrix.vendor.fetch import Store
 from envbuild.matrix.vendor.index import Index
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.apart, pytest.mark.slow]
 
 
 @pytest.fixture

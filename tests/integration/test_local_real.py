@@ -16,7 +16,7 @@ from envbuild.values.lock import Wheel
 from envbuild.values.plan import HostCompiler
 from tests.engines import wheelhouse
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.apart, pytest.mark.slow]
 
 
 def wheel(name: str, version: str, tags: str, sha256: str) -> wheelhouse.Made:

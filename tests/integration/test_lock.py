@@ -18,7 +18,7 @@ from envbuild.values.codec import replace
 from envbuild.values.plan import Layout, Plan
 from tests.render import plans
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.apart]
 
 TARGETS = ("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages")
 AMD = "linux/amd64"

@@ -19,7 +19,7 @@ from tests.integration.corridor import CA
 from tests.integration.daemon import second
 from tests.render import plans
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.apart]
 
 # The runtime of the wheels and no more: little is packed.
 SMALL = replace(
@@ -41,8 +41,8 @@ def apart() -> Iterator[str]:
     """Address of a second newest daemon: an empty store, and no network at all."""
     place = Path(tempfile.mkdtemp(prefix="envbuild-second-", dir="/var/tmp"))
     bin_ = Path(service("ENVBUILD_TEST_NEWEST_BIN"))
-    with second(bin_, place) as socket:
-        yield socket
+    with second(bin_, place) as daemon:
+        yield daemon.socket
 
 
 def reproduction(text: str) -> Reproduction:

@@ -18,7 +18,7 @@ from envbuild.cli.app import run
 from tests.lock import serving, vendor
 from tests.setup.shop import Deb, flat, suite
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.apart]
 
 NVCC = "#!/bin/sh\necho 'Cuda compilation tools, release 12.9, V12.9.86'\n"
 CTK = """#!/bin/sh

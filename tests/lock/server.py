@@ -1,5 +1,6 @@
 """An HTTP server on this machine with made answers: what it serves is written in each test."""
 
+import gzip
 import hashlib
 import io
 import json
@@ -64,6 +65,13 @@ def serve() -> Iterator[Server]:
 
         do_HEAD = do_GET
 
+        def parse_request(self) -> bool:
+            # A client that tries TLS first must be told by a status line that this is plain HTTP.
+            if self.raw_requestline.startswith(b"\x16"):
+                self.wfile.write(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+                return False
+            return super().parse_request()
+
         def log_message(self, *_: object) -> None:
             pass
 
@@ -111,11 +119,18 @@ def push(
     digest = ""
     for platform in platforms:
         system, arch = platform.split("/")
-        config = json.dumps({"os": system, "architecture": arch}).encode()
+        bare = [sha(gzip.decompress(data)) for data in layers]
+        config = json.dumps(
+            {"os": system, "architecture": arch, "rootfs": {"type": "layers", "diff_ids": bare}}
+        ).encode()
         manifest = {
             "schemaVersion": 2,
             "mediaType": f"{OCI}.manifest.v1+json",
-            "config": {"mediaType": f"{OCI}.config.v1+json", "digest": sha(config), "size": 1},
+            "config": {
+                "mediaType": f"{OCI}.config.v1+json",
+                "digest": sha(config),
+                "size": len(config),
+            },
             "layers": [
                 {"mediaType": f"{OCI}.layer.v1.tar+gzip", "digest": sha(data), "size": len(data)}
                 for data in layers
