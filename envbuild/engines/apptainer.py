@@ -225,7 +225,11 @@ class ApptainerEngine:
     def interactive(self, ref: str, argv: Sequence[str], access: str) -> int:
         """Run with this terminal, in this folder and with this home, as apptainer does."""
         self._unpacked(ref)
-        return common.attached(self.run_step(ref, argv, access).argv, {})
+        code = common.attached(self.run_step(ref, argv, access).argv, {})
+        if code == _FATAL:
+            # The command's own, or apptainer's? Where nothing starts, this says why.
+            self.run(ref, RunSpec(argv=common.NOTHING, access=access, network=""))
+        return code
 
     def push(self, ref: str, target: str, net: Net) -> Image:
         """It pushes SIF files alone."""

@@ -69,8 +69,12 @@ def holding(ref: str, name: str | None = None) -> Found:
     Raises:
         MachineError: no engine answers.
     """
-    if Path(ref).is_absolute():
-        return find(name or ("apptainer" if Path(ref).is_file() else "local"))
+    path = Path(ref)
+    if path.is_absolute() or path.suffix == ".tar":
+        if path.is_file():
+            return find(name or "apptainer")
+        if path.is_absolute():
+            return find(name or "local")
     first = find(name)
     if name or first.engine.inspect(ref) is not None:
         return first
