@@ -8,6 +8,7 @@ that it was made of, so nothing can be said of it.
 
 import contextlib
 import csv
+import functools
 import io
 import os
 import re
@@ -63,6 +64,10 @@ class ApptainerEngine:
 
     def probe(self) -> EngineFacts:
         """What it says of itself; never raises."""
+        return self._facts
+
+    @functools.cached_property
+    def _facts(self) -> EngineFacts:
         here = look.here()
         found = here.find("apptainer") or here.find("singularity")
         if not found:
@@ -70,11 +75,18 @@ class ApptainerEngine:
         return containers.apptainer(here, found[0], cdi.probe(here)[0])
 
     def _cli(self) -> str:
-        facts = self.probe()
-        if not facts.answers or facts.cli is None:
-            what = "apptainer does not answer"
-            raise MachineError(what, why=facts.says, fix="install apptainer, or use another engine")
-        return facts.cli
+        if not self._facts.answers or self._facts.cli is None:
+            what, fix = "apptainer does not answer", "install apptainer, or use another engine"
+            raise MachineError(what, why=self._facts.says, fix=fix)
+        return self._facts.cli
+
+    def _gpu(self, access: str, devices: Sequence[str] = ()) -> tuple[str, ...]:
+        """Flags for a GPU; one that this release does not know would end as the command's own 1."""
+        offered = ("none", *self._facts.access)
+        if access not in offered:
+            what = f"this apptainer has no GPU access mode {access!r} here"
+            raise MachineError(what, fix=f"one of {', '.join(offered)}")
+        return common.gpu_flags(self.name, access, devices)
 
     def inside(self, mount: Mount) -> str:
         """Where the container sees it."""
@@ -138,7 +150,7 @@ class ApptainerEngine:
             ocilayout.write(layout, [("image", manifest)], net, self._progress)
             config = files.read(layout / ociarchive.place(manifest.config))
             image = replace(image_of(ref, manifest.config, config), manifest=manifest.digest)
-            self._keep(image, f"oci:{layout}:image", known)
+            self._keep(image, f"oci:{layout}", known)
         return image
 
     def _unpacked(self, ref: str) -> Path:
@@ -200,7 +212,9 @@ class ApptainerEngine:
             raise MachineError(what, fix="use docker or podman for it")
         folder, cli = self._unpacked(ref), self._cli()
         with private_folder() as work:
-            flags = _options(spec, work)
+            # A site's settings may bring the driver into every container.
+            gpu = self._gpu(spec.access, spec.devices) or ("--no-nv",)
+            flags = (*_options(spec, work), *gpu)
             env = _environment(spec, Path(cli).name.upper())
             argv = (cli, "--quiet", "exec", *flags, str(folder), *spec.argv)
             done = proc.run(argv, timeout=spec.timeout, env=env, grace=0.2)._replace(argv=spec.argv)
@@ -216,7 +230,7 @@ class ApptainerEngine:
         """The command of `interactive`; what is not here yet, apptainer would fetch."""
         image = self.inspect(ref)
         where = str(self._folder(image)) if image else f"docker://{ref}"
-        flags = (*_plain(), *common.gpu_flags(self.name, access))
+        flags = (*_plain(), *self._gpu(access))
         return Step(
             why=f"run it with apptainer, GPU access: {access}",
             argv=(self._cli(), "exec" if argv else "run", *flags, where, *argv),
@@ -278,9 +292,7 @@ def _options(spec: RunSpec, work: Path) -> list[str]:
         flags += ["--net", "--network", spec.network]
     for mount in spec.mounts:
         flags += ["--mount", _bind(mount)]
-    # A site's settings may bring the driver into every container.
-    gpu = common.gpu_flags("apptainer", spec.access, spec.devices)
-    return [*flags, *(gpu or ("--no-nv",))]
+    return flags
 
 
 def _bind(mount: Mount) -> str:

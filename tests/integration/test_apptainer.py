@@ -154,7 +154,7 @@ def test_codes_are_those_of_a_shell(
         (RunSpec(argv=("true",), user="1234"), "as you, not as user 1234"),
         (RunSpec(argv=("true",), mounts=(Mount(source="/nowhere", target="/x"),)), "/nowhere"),
         # Debian's 1.4 has no CDI; and nothing runs without the GPU that was asked for.
-        (RunSpec(argv=("true",), access="cdi"), "unknown flag: --device"),
+        (RunSpec(argv=("true",), access="cdi"), "no GPU access mode 'cdi' here"),
     ],
 )
 def test_what_it_cannot_do_is_the_machines(
