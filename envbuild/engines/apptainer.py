@@ -17,11 +17,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from envbuild.engines import common, names
+from envbuild.engines import common, names, sandbox
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.configs import image_of
-from envbuild.engines.failures import failure, not_run
-from envbuild.errors import InputError, MachineError
+from envbuild.engines.failures import not_run
+from envbuild.errors import EnvbuildError, InputError, MachineError
 from envbuild.host import cdi, containers, look
 from envbuild.io import files, oci, ociarchive, ocilayout, proc
 from envbuild.io.net import Net
@@ -33,8 +33,6 @@ from envbuild.values.image import BuildContext, Image
 
 _FATAL = 255  # what apptainer ends with where it started nothing; a command may, too
 _NEW = ".new-"
-# The user's own settings of mounts and variables would come into each container.
-_OURS = re.compile(r"(APPTAINER|SINGULARITY)(?!_(CACHEDIR|CONFIGDIR|TMPDIR)$)")
 
 
 class Record(Value):
@@ -115,8 +113,8 @@ class ApptainerEngine:
             InputError: the file is no OCI archive.
             StaleError: its manifest or config is not what its digest says.
         """
-        if Path(ref).is_file():
-            found = ociarchive.head(Path(ref))
+        if path := names.archive(ref):
+            found = ociarchive.head(path)
             return image_of(ref, found.config, found.settings)
         for record in self._records():
             if ref in {record.image.config, *record.names}:
@@ -195,13 +193,11 @@ class ApptainerEngine:
             return
         new = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.root))
         self._progress(f"unpack    {image.ref} into {final}")
-        # Without root, a folder that its owner may not write could never be removed.
-        own = ("--fix-perms",) if os.geteuid() else ()
-        argv = (self._cli(), "--quiet", "build", *own, "--sandbox", str(new / "system"), source)
-        done = proc.run(argv, timeout=3600.0, env=_environment())
-        if done.rc or not (new / "system").is_dir():
+        try:
+            sandbox.unpack(self._cli(), source, image.ref, new / "system")
+        except EnvbuildError:
             shutil.rmtree(new, ignore_errors=True)
-            raise failure(self.name, done.out + done.err)
+            raise
         files.write(new / "image.json", dump(Record(image=image, names=known)))
         new.rename(final)
 
@@ -265,14 +261,10 @@ def _not_started(text: str) -> int | None:
     return 126 if code is None and text in {"permission denied", "is a directory"} else code
 
 
-def _environment(spec: RunSpec | None = None, prefix: str = "") -> dict[str, str]:
-    """The client's: this machine's without settings of containers, and what the command gets."""
-    env = {name: text for name, text in os.environ.items() if not _OURS.match(name)}
-    if spec is not None:
-        # --nvccli reads it here.
-        env["NVIDIA_VISIBLE_DEVICES"] = ",".join(spec.devices) or "all"
-        env |= {f"{prefix}ENV_{name}": text for name, text in spec.env}
-    return env
+def _environment(spec: RunSpec, prefix: str) -> dict[str, str]:
+    """The client's: what the command gets, and what ``--nvccli`` reads."""
+    env = {**sandbox.environment(), "NVIDIA_VISIBLE_DEVICES": ",".join(spec.devices) or "all"}
+    return env | {f"{prefix}ENV_{name}": text for name, text in spec.env}
 
 
 def _plain() -> tuple[str, ...]:

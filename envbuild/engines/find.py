@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from envbuild.engines import names
 from envbuild.engines.base import Engine
 from envbuild.engines.common import show_progress
 from envbuild.errors import InputError, MachineError
@@ -69,12 +70,10 @@ def holding(ref: str, name: str | None = None) -> Found:
     Raises:
         MachineError: no engine answers.
     """
-    path = Path(ref)
-    if path.is_absolute() or path.suffix == ".tar":
-        if path.is_file():
-            return find(name or "apptainer")
-        if path.is_absolute():
-            return find(name or "local")
+    if names.archive(ref):
+        return find(name or "apptainer")
+    if Path(ref).is_absolute():
+        return find(name or "local")
     first = find(name)
     if name or first.engine.inspect(ref) is not None:
         return first

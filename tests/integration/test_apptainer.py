@@ -6,17 +6,19 @@ Its flags for GPUs are looked at as argv in ``tests/engines``: nothing here prov
 import json
 import os
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from envbuild.engines.apptainer import ApptainerEngine
 from envbuild.engines.base import Mount, RunSpec
-from envbuild.errors import InputError, MachineError, StaleError
+from envbuild.errors import ImageError, InputError, MachineError, StaleError
 from envbuild.io import ociarchive
 from envbuild.io.net import Net
 from envbuild.values.certificate import Certificate
 from envbuild.values.codec import Pairs, load
+from tests import oci
 from tests.integration.command import CLI, envbuild
 from tests.integration.conftest import service
 
@@ -187,6 +189,58 @@ def test_a_damaged_archive_is_never_unpacked(small: Path, tmp_path: Path) -> Non
     bad.write_bytes(small.read_bytes()[: 1 << 20])
     with pytest.raises(InputError, match="OCI archive"):
         engine.inspect(str(bad))
+
+
+def with_layer(
+    small: Path, folder: Path, *entries: tuple[tarfile.TarInfo, bytes], alone: bool = False
+) -> Path:
+    """The small image with one more layer, or with that one alone, as another program packs it."""
+    layout = folder / "layout"
+    subprocess.run(["skopeo", "copy", "-q", f"oci-archive:{small}", f"oci:{layout}:x"], check=True)
+
+    def blob(digest: str) -> Path:
+        return layout / ociarchive.place(digest)
+
+    def put(data: bytes) -> tuple[str, int]:
+        blob(oci.digest(data)).write_bytes(data)
+        return oci.digest(data), len(data)
+
+    index = json.loads((layout / "index.json").read_bytes())
+    manifest = json.loads(blob(index["manifests"][0]["digest"]).read_bytes())
+    config = json.loads(blob(manifest["config"]["digest"]).read_bytes())
+    data = oci.layer(*entries)
+    if alone:
+        manifest["layers"], config["rootfs"]["diff_ids"] = [], []
+    config["rootfs"]["diff_ids"].append(oci.digest(data))
+    config.pop("history", None)
+    layer = {"mediaType": "application/vnd.oci.image.layer.v1.tar"}
+    manifest["layers"].append(layer | dict(zip(("digest", "size"), put(data), strict=True)))
+    for value, data in ((manifest["config"], config), (index["manifests"][0], manifest)):
+        value["digest"], value["size"] = put(json.dumps(data).encode())
+    (layout / "index.json").write_text(json.dumps(index))
+    file = folder / "more.tar"
+    subprocess.run(["skopeo", "copy", "-q", f"oci:{layout}:x", f"oci-archive:{file}"], check=True)
+    return file
+
+
+def test_what_an_image_brings_for_apptainer_is_never_run(small: Path, tmp_path: Path) -> None:
+    """Scripts of its own would say what its config hides: LD_PRELOAD, for one."""
+    names = ("01-base", "10-docker2singularity", "90-environment", "94-appsbase", "95-apps",
+             "99-base", "99-runtimevars")  # fmt: skip
+    places = [f".singularity.d/env/{name}.sh" for name in names]
+    places += [".singularity.d/actions/exec", ".singularity.d/runscript", "environment"]
+    script = b"export PLANTED=yes\n"
+    planted = [oci.entry(place, script, mode=0o755) for place in places]
+    engine = ApptainerEngine(root=tmp_path / "root")
+    over = with_layer(small, tmp_path, *planted)
+    assert "PLANTED" not in engine.run(str(over), RunSpec(argv=("env",))).out
+    for number, place in enumerate(("env/91-environment.sh", "env/50-x.sh", "libs/libcuda.so.1")):
+        (folder := tmp_path / str(number)).mkdir()
+        file = oci.entry(f".singularity.d/{place}", script, mode=0o755)
+        bad = with_layer(small, folder, file, alone=True)
+        with pytest.raises(ImageError, match="files of its own for apptainer"):
+            engine.run(str(bad), RunSpec(argv=("env",)))
+    assert len(list((tmp_path / "root").iterdir())) == 2, "the lock, and the one that ran"
 
 
 def test_run_on_the_command_line(small: Path, env: dict[str, str], tmp_path: Path) -> None:
