@@ -28,7 +28,7 @@ TAG = "envbuild/benchmark:1"
 def changed_request(cards: Sequence[str], argv: Sequence[str], rounds: int, cwd: Path) -> Row:
     """A build for another card than the one before it, in turn with the same build again."""
     first, again = [], []
-    for cc, _ in zip(cycle(cards), range(2 * rounds), strict=False):
+    for cc, _ in zip(cycle(cards), range(2 * rounds + 2), strict=False):
         build = (*ENVBUILD, "build", "--cc", cc, "--tag", TAG, *argv)
         first.append(clock(build, environment(), cwd))
         again.append(clock(build, environment(), cwd))
