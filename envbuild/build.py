@@ -213,7 +213,10 @@ def built(
 
 def _made(engine: Engine, context: BuildContext, tag: str, net: Net, target: str) -> Image:
     """A new image, with the engine that built it: its provenance names that."""
-    image = engine.build(context, tag, net, target)
+    from envbuild.lock.recipe import rebuilding
+
+    with rebuilding(staging.file_of(context, LOCK), net):
+        image = engine.build(context, tag, net, target)
     return replace(image, builder=(engine.name, *filter(None, (engine.probe().version,))))
 
 

@@ -18,6 +18,7 @@ from envbuild.io import ociarchive
 from envbuild.io.net import Net
 from envbuild.io.ociarchive import Archive
 from envbuild.io.workspace import Workspace
+from envbuild.lock.recipe import rebuilding
 from envbuild.values.codec import load, replace
 from envbuild.values.finding import Step
 from envbuild.values.image import BuildContext, File
@@ -115,7 +116,8 @@ def export(
     """
     at = epoch(context) if epoch_ is None else epoch_
     try:
-        said = engine.export(context, net, target, Export(file, at, fresh))
+        with rebuilding(staging.file_of(context, "envbuild.lock"), net):
+            said = engine.export(context, net, target, Export(file, at, fresh))
         made = ociarchive.read(file)
         if made.manifest != said:
             what = f"BuildKit says that it wrote {said}, and the archive holds {made.manifest}"

@@ -46,7 +46,9 @@ def command(
         list[str] | None,
         typer.Option("--cc", help="Certify for these instead of what the image promises."),
     ] = None,
-    engine: Annotated[str | None, typer.Option("--engine", help="docker, podman or local.")] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", help="docker, podman, apptainer, local.")
+    ] = None,
     rootfs: Annotated[
         str | None,
         typer.Option("--rootfs", help="A folder with a whole system as the image (podman)."),

@@ -147,8 +147,9 @@ def _engine(name: str | None) -> "Engine | None":
         if name:
             raise
         return None
-    # A lock for this machine's own prefix has no base: only where it is asked for.
-    return found.engine if name or found.engine.name != "local" else None
+    # A lock for this machine's own prefix has no base: only where it is asked for. And apt is root
+    # in its container, which is not to be had with apptainer.
+    return found.engine if name or found.engine.name not in ("local", "apptainer") else None
 
 
 def _lines(made: "Lock", out: str) -> list[str]:

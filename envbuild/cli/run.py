@@ -29,12 +29,15 @@ def command(
     net: PullFlags,
     output: OutputFlags,
     image: Annotated[
-        str | None, typer.Argument(help="Image, or local prefix; default: the one built here.")
+        str | None,
+        typer.Argument(help="Image, OCI archive or local prefix; else the one built here."),
     ] = None,
-    engine: Annotated[str | None, typer.Option("--engine", help="docker, podman or local.")] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", help="docker, podman, apptainer, local.")
+    ] = None,
     access: Annotated[
         str | None,
-        typer.Option("--access", help="GPU access: cdi, gpus, nvidia-runtime or none."),
+        typer.Option("--access", help="GPU access: cdi, gpus, nvidia-runtime, native or none."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the exact command; start nothing.")

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from envbuild.engines import names
 from envbuild.engines.base import Engine
 from envbuild.engines.common import show_progress
 from envbuild.errors import InputError, MachineError
 from envbuild.values.host import EngineFacts
 
-NAMES = ("docker", "podman", "local")
+NAMES = ("docker", "podman", "apptainer", "local")
 
 
 class Found(NamedTuple):
@@ -30,7 +31,7 @@ def find(
     """Choose an engine.
 
     Args:
-        name: docker, podman or local; None = choose. DOCKER_HOST names docker as well.
+        name: one of `NAMES`; None = choose. DOCKER_HOST names docker as well.
         need_build: it must be able to build; a docker without BuildKit is then passed over.
         progress: gets each line of the engine's own progress.
 
@@ -63,12 +64,14 @@ def holding(ref: str, name: str | None = None) -> Found:
     """The engine that has an image, else the one that would fetch it.
 
     Args:
-        ref: reference of an image, or the absolute path of a local prefix.
+        ref: reference of an image, an OCI archive, or the absolute path of a local prefix.
         name: the engine to use whatever it has.
 
     Raises:
         MachineError: no engine answers.
     """
+    if names.archive(ref):
+        return find(name or "apptainer")
     if Path(ref).is_absolute():
         return find(name or "local")
     first = find(name)
@@ -97,6 +100,10 @@ def make(name: str, progress: Callable[[str], None] = show_progress) -> Engine:
         from envbuild.engines.podman import PodmanEngine
 
         return PodmanEngine(progress)
+    if name == "apptainer":
+        from envbuild.engines.apptainer import ApptainerEngine
+
+        return ApptainerEngine(progress)
     from envbuild.engines.local import LocalEngine
 
     return LocalEngine(progress=progress)
@@ -107,6 +114,8 @@ def _refusal(facts: EngineFacts, *, need_build: bool) -> str:
         return facts.says or "does not answer"
     if need_build and facts.name == "docker" and not facts.buildkit:
         return "no client here can reach BuildKit (docker-buildx is missing)"
+    if need_build and facts.name == "apptainer":
+        return "it builds no Dockerfile, and runs the archives of envbuild build -o FILE"
     return ""
 
 

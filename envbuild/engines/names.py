@@ -2,6 +2,7 @@
 
 import platform
 import re
+from pathlib import Path
 
 from envbuild.io.net import Net
 
@@ -11,6 +12,13 @@ LOCAL = "envbuild.local"
 def digest_of(ref: str) -> str | None:
     """``sha256:...`` of a reference that is pinned, else None."""
     return ref.partition("@")[2] or None
+
+
+def archive(ref: str) -> Path | None:
+    """The file that a name means in place of an image: ``/a/FILE``, ``./FILE`` or ``FILE.tar``."""
+    path = Path(ref)
+    wanted = path.is_absolute() or ref.startswith("./") or path.suffix == ".tar"
+    return path if wanted and path.is_file() else None
 
 
 def mirrored(ref: str, net: Net) -> str | None:

@@ -20,6 +20,7 @@ _RELEASE = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
 ACCESS = {
     "docker": ("cdi", "gpus", "nvidia-runtime", "none"),
     "podman": ("cdi", "nvidia-runtime", "none"),
+    "apptainer": ("native", "cdi", "gpus", "none"),
 }
 """The ways of each engine, the one that is best where it works first."""
 
@@ -201,8 +202,8 @@ def gpu_flags(engine: str, access: str, devices: Sequence[str] = ()) -> tuple[st
     """Command-line flags that bring the GPU in, one entry an argument.
 
     Args:
-        engine: docker or podman.
-        access: cdi, gpus, nvidia-runtime or none.
+        engine: docker, podman or apptainer.
+        access: cdi, gpus, nvidia-runtime, native or none.
         devices: uuids or indexes; empty = all.
 
     Raises:
@@ -212,6 +213,8 @@ def gpu_flags(engine: str, access: str, devices: Sequence[str] = ()) -> tuple[st
         what = f"{engine} has no GPU access mode {access!r}"
         raise MachineError(what, fix=f"one of {', '.join(ACCESS[engine])}")
     wanted = tuple(devices) or ("all",)
+    if engine == "apptainer":
+        return _apptainer_flags(access, devices)
     if access == "cdi":
         named = (part for name in wanted for part in ("--device", f"nvidia.com/gpu={name}"))
         # SELinux hosts deny the device nodes to a confined container.
@@ -221,4 +224,22 @@ def gpu_flags(engine: str, access: str, devices: Sequence[str] = ()) -> tuple[st
         return ("--gpus", "all" if wanted == ("all",) else f'"device={",".join(wanted)}"')
     if access == "nvidia-runtime":
         return ("--runtime=nvidia", "-e", f"NVIDIA_VISIBLE_DEVICES={','.join(wanted)}")
+    return ()
+
+
+def _apptainer_flags(access: str, devices: Sequence[str]) -> tuple[str, ...]:
+    """`gpu_flags` of apptainer; what NVIDIA's own program chooses, it is told in the environment.
+
+    ``--nv`` takes this machine's driver files, ``--nvccli`` what docker's ``--gpus`` takes, and
+    ``--device`` a CDI name (from 1.5 on).
+    """
+    if access == "cdi":
+        names = ",".join(f"nvidia.com/gpu={name}" for name in devices or ("all",))
+        return ("--device", names)
+    if access == "gpus":
+        return ("--nvccli",)
+    if access == "native":
+        # --nv brings every device in: CUDA itself is told which to see.
+        chosen = ("--env", f"CUDA_VISIBLE_DEVICES={','.join(devices)}") if devices else ()
+        return ("--nv", *chosen)
     return ()

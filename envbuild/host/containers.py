@@ -31,7 +31,7 @@ def engines(look: Look, specs: tuple[CdiSpec, ...]) -> tuple[EngineFacts, ...]:
     asked = [partial(docker, cli=cli, specs=specs) for cli in docker_clis(look)]
     asked += [partial(podman, cli=cli, specs=specs) for cli in look.find("podman")[:1]]
     apptainers = look.find("apptainer") or look.find("singularity")
-    asked += [partial(apptainer, cli=cli) for cli in apptainers[:1]]
+    asked += [partial(apptainer, cli=cli, specs=specs) for cli in apptainers[:1]]
     with ThreadPoolExecutor(max_workers=8) as pool:
         return tuple(pool.map(lambda ask: ask(look.probing()), asked))
 
@@ -222,16 +222,27 @@ def podman(look: Look, cli: str, specs: tuple[CdiSpec, ...]) -> EngineFacts:
     )
 
 
-def apptainer(look: Look, cli: str) -> EngineFacts:
-    """Apptainer or Singularity; ``--nv`` takes the host's driver files, so the access is native."""
+def apptainer(look: Look, cli: str, specs: tuple[CdiSpec, ...]) -> EngineFacts:
+    """Apptainer or Singularity; ``--nv`` takes the host's driver files, so the access is native.
+
+    Its other ways are found in its help: ``--device`` came with apptainer 1.5 (its CHANGELOG.md).
+    """
     done = look.run(cli, "--version")
     version = version_in(done.out) if done.rc == 0 else None
+    flags = look.run(cli, "exec", "--help").out if version else ""
+    user = getattr(os, "geteuid", None)
+    ways = (
+        ("native", bool(version)),
+        ("cdi", " --device " in flags and has_nvidia(specs)),
+        ("gpus", " --nvccli " in flags and bool(look.find("nvidia-container-cli"))),
+    )
     return EngineFacts(
         name="apptainer",
         cli=cli,
         version=version,
         answers=version is not None,
-        access=("native",) if version else (),
+        access=tuple(way for way, offered in ways if offered),
+        rootless=user() != 0 if user and look.real else None,
         says="" if version else says(done),
     )
 

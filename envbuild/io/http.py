@@ -45,6 +45,10 @@ class StumbleError(MachineError):
     """The server stumbled (429, 5xx) or hung up: the same request may work in a moment."""
 
 
+class GoneError(MachineError):
+    """The server answers, and does not have it (404)."""
+
+
 @functools.cache
 def _session() -> requests.Session:
     session = requests.Session()
@@ -305,4 +309,5 @@ def _refused(url: str, response: requests.Response) -> MachineError:
     path = urlsplit(url).path
     what = f"{_host(url)} answered {response.status_code} {response.reason} for {path}"
     error = StumbleError if response.status_code in _PASSING else MachineError
+    error = GoneError if response.status_code == 404 else error
     return error(what, fix=_FIXES.get(response.status_code, "try again later"))

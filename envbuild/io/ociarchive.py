@@ -1,5 +1,6 @@
 """An image in a file: a tar of an OCI layout, in which every digest is computed again."""
 
+import contextlib
 import gzip
 import hashlib
 import os
@@ -95,15 +96,36 @@ def read(path: Path) -> Archive:
         InputError: it cannot be read, is no OCI archive, or holds several images.
         StaleError: a blob, or what is packed in it, is other bytes than its digest names.
     """
+    with _opened(path) as tar:
+        found = _head(path, tar)
+        for made in found.layers:
+            _compare(path, made.digest, _hash(_file(tar, place(made.digest))))
+            with unpacked(tar, made.digest) as bare:
+                _compare(path, made.diff_id, _hash(bare))
+        return found
+
+
+def head(path: Path) -> Archive:
+    """What an archive says that it holds: its manifest and config are checked, no layer is read.
+
+    Raises:
+        InputError, StaleError: as `read`.
+    """
+    with _opened(path) as tar:
+        return _head(path, tar)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[tarfile.TarFile]:
     try:
         with tarfile.open(path, "r:") as tar:
-            return _read(path, tar)
+            yield tar
     except (OSError, EOFError, tarfile.TarError, gzip.BadGzipFile) as e:
         what = f"{path} is no whole OCI archive: {e}"
         raise InputError(what, fix="make it again: envbuild build -o FILE") from e
 
 
-def _read(path: Path, tar: tarfile.TarFile) -> Archive:
+def _head(path: Path, tar: tarfile.TarFile) -> Archive:
     index = decoded(_file(tar, _INDEX).read(), Index, path)
     # What is of no platform is an attestation, not an image.
     listed = [
@@ -123,12 +145,12 @@ def _read(path: Path, tar: tarfile.TarFile) -> Archive:
         raise StaleError(what, fix="do not use this archive; make it again")
     if len(steps) != len(manifest.layers):
         steps = [""] * len(manifest.layers)
-    layers = []
-    for packed, diff_id, step in zip(manifest.layers, config.rootfs.diff_ids, steps, strict=True):
-        _compare(path, packed.digest, _hash(_file(tar, place(packed.digest))))
-        with unpacked(tar, packed.digest) as bare:
-            _compare(path, diff_id, _hash(bare))
-        layers.append(Layer(packed.digest, diff_id, step))
+    layers = [
+        Layer(packed.digest, diff_id, step)
+        for packed, diff_id, step in zip(
+            manifest.layers, config.rootfs.diff_ids, steps, strict=True
+        )
+    ]
     return Archive(
         path,
         listed[0].digest,

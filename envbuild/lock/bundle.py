@@ -1,7 +1,6 @@
 """Keep what a lock names: base, packages, wheels and archives in one folder, each by its hash."""
 
 import hashlib
-import json
 import posixpath
 import shutil
 from collections.abc import Callable, Iterable
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 from envbuild.engines import archives, bundled, wheels
 from envbuild.engines.base import Engine
 from envbuild.errors import InputError, MachineError
-from envbuild.io import files, oci, ociarchive
+from envbuild.io import files, oci, ocilayout
 from envbuild.io.net import Net
 from envbuild.lock.apt import DebFile, files_of
 from envbuild.lock.text import dump_lock
@@ -107,39 +106,11 @@ def _bases(
     bases: Iterable[LockedBase], net: Net, layout: Path, say: Callable[[str], None]
 ) -> list[Path]:
     """The images as an OCI layout, each under its own reference."""
-    found, listed = [], []
+    named = []
     for base in bases:
         manifest = oci.resolve(f"{base.ref}@{base.digest}", base.platform, net)
-        data = oci.document(manifest, net)
-        place = layout / ociarchive.place(manifest.digest)
-        files.write(place, data)
-        found.append(place)
-        for name in (manifest.config, *(layer for _, layer in manifest.layers)):
-            found.append(place := layout / ociarchive.place(name))
-            if not (place.is_file() and f"sha256:{wheels.sha256(place)}" == name):
-                say(f"fetch     {base.ref} {name[:19]}")
-                _fetch(manifest.reference, name, place, net)
-        annotations = {"org.opencontainers.image.ref.name": base.ref}
-        descriptor = {"mediaType": manifest.media_type, "digest": manifest.digest}
-        listed.append({**descriptor, "size": len(data), "annotations": annotations})
-    if listed:
-        files.write(layout / "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
-        index = {"schemaVersion": 2, "manifests": listed}
-        files.write(layout / "index.json", json.dumps(index).encode())
-        found += [layout / "oci-layout", layout / "index.json"]
-    return found
-
-
-def _fetch(reference: oci.Reference, name: str, place: Path, net: Net) -> None:
-    """A blob, whole or not at all: `oci.blob` checks it at its end."""
-    part = place.with_name(f".{place.name}.part")
-    try:
-        with part.open("wb") as f:
-            for piece in oci.blob(reference, name, net):
-                f.write(piece)
-        part.replace(place)
-    finally:
-        part.unlink(missing_ok=True)
+        named.append((base.ref, manifest))
+    return ocilayout.write(layout, named, net, say) if named else []
 
 
 def _debs(

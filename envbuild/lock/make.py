@@ -8,7 +8,7 @@ from envbuild.io.net import Net
 from envbuild.lock.apt import Closure, closure
 from envbuild.lock.base import lock_base
 from envbuild.lock.parts import lock_parts
-from envbuild.lock.recipe import recipe
+from envbuild.lock.recipe import offered, recipe
 from envbuild.lock.wheels import lock_wheels
 from envbuild.render import templates
 from envbuild.render.view import PLATFORMS, supported
@@ -35,7 +35,9 @@ def lock(plan: Plan, net: Net, engine: Engine | None = None) -> Lock:
     ref = supported(plan)
     platform = PLATFORMS[plan.arch]
     local = engine is not None and engine.name == "local"
-    base = None if local else lock_base(ref, platform, net)
+    way_back = recipe(plan)
+    with offered(way_back):
+        base = None if local else lock_base(ref, platform, net)
     runtime = plan.image.runtime_ref
     wheels = lock_wheels(plan, net) if plan.packages else ()
     found = Closure((), ())
@@ -55,7 +57,7 @@ def lock(plan: Plan, net: Net, engine: Engine | None = None) -> Lock:
         key=found.key,
         parts=lock_parts(plan, net),
         index_urls=_addresses(plan, wheels),
-        recipe=recipe(plan),
+        recipe=way_back,
         templates=templates.hashes(),
         probes=probes.hashes(),
     )

@@ -165,7 +165,8 @@ class EngineFacts(Value):
         version: of the server where there is one, else of the program.
         answers: a daemon or the program itself did what it was asked.
         buildkit: how builds reach BuildKit: ``buildx``, ``DOCKER_BUILDKIT``, or None.
-        access: GPU access modes that the engine offers here: ``cdi``, ``gpus``, ``nvidia-runtime``.
+        access: GPU access modes that the engine offers here: ``cdi``, ``gpus``, ``nvidia-runtime``,
+            ``native``.
         rootless: the engine runs without root.
         says: why it does not answer.
         context: the docker context that the client uses: ``default``, ``desktop-linux``, ...

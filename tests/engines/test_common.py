@@ -32,7 +32,23 @@ def test_gpu_flags_of_each_access_mode() -> None:
     assert common.gpu_flags("docker", "none") == ()
 
 
-@pytest.mark.parametrize(("engine", "access"), [("podman", "gpus"), ("docker", "native")])
+def test_gpu_flags_of_apptainer_as_text() -> None:
+    """What they do is not proven: no GPU was at hand. Spelled as `apptainer exec --help` has it."""
+    assert common.gpu_flags("apptainer", "native") == ("--nv",)
+    assert common.gpu_flags("apptainer", "native", ("GPU-1", "GPU-2")) == (
+        "--nv", "--env", "CUDA_VISIBLE_DEVICES=GPU-1,GPU-2",
+    )  # fmt: skip
+    assert common.gpu_flags("apptainer", "gpus", ("GPU-1",)) == ("--nvccli",)
+    assert common.gpu_flags("apptainer", "cdi", ("0", "1")) == (
+        "--device", "nvidia.com/gpu=0,nvidia.com/gpu=1",
+    )  # fmt: skip
+    assert common.gpu_flags("apptainer", "none") == ()
+
+
+@pytest.mark.parametrize(
+    ("engine", "access"),
+    [("podman", "gpus"), ("docker", "native"), ("apptainer", "nvidia-runtime")],
+)
 def test_an_engine_without_that_access_mode_never_runs_without_the_gpu(
     engine: str, access: str
 ) -> None:

@@ -6,8 +6,11 @@ around a real compiler (Debian's CUDA 12.4, from the stand-in for the vendor's i
 
 import hashlib
 import os
+import secrets
+import shlex
 import shutil
 import subprocess
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,11 +24,13 @@ from envbuild.errors import EnvbuildError, MachineError, StaleError
 from envbuild.io.net import Net
 from envbuild.lock.make import lock
 from envbuild.render.context import render
-from envbuild.values.codec import Pairs, replace
+from envbuild.values.codec import Pairs, load, replace
 from envbuild.values.image import BuildContext
+from envbuild.values.lock import Lock
 from envbuild.values.plan import Layout, Plan
 from tests.integration.corridor import Cli, NewCli, walked
 from tests.integration.images import places, saved
+from tests.integration.standin import make as stand
 from tests.lock import serving, vendor
 from tests.render import plans
 
@@ -138,6 +143,71 @@ def test_licences_are_kept_and_a_driver_stays_out(walk: Cli) -> None:
         assert "cuda-drivers" in walk.inside("cat /etc/apt/preferences.d/envbuild-toolkit")
     else:
         assert "cuda" in walk.inside("ls /usr/local/cuda/licenses; ls /usr/local/cuda/licenses/*")
+
+
+@pytest.fixture
+def leaving(registry: str, standin: None) -> str:
+    """A mirror that has the vendor's tag under a digest that no engine knows; it can delete it."""
+    del standin
+    place = f"leaving-{secrets.token_hex(4)}"
+    for name in (stand.VENDOR, stand.SYSTEM):
+        argv = ["skopeo", "copy", "-q", "--preserve-digests", "--src-tls-verify=false"]
+        argv += ["--dest-tls-verify=false", f"docker://{registry}/{name}"]
+        subprocess.run([*argv, f"docker://{registry}/{place}/{name}"], check=True)
+        body, kind = asked(registry, f"{place}/{name}")
+        asked(registry, f"{place}/{name}", "PUT", body + b"\n", kind)
+    return f"{registry}/{place}"
+
+
+def asked(
+    registry: str, name: str, method: str = "GET", body: bytes | None = None, kind: str = ""
+) -> tuple[bytes, str]:
+    """What the registry answers about a manifest (by tag or digest), and its media type."""
+    repository, _, end = name.partition("@") if "@" in name else name.partition(":")
+    media = "application/vnd.docker.distribution.manifest.v2+json"
+    request = urllib.request.Request(
+        f"http://{registry}/v2/{repository}/manifests/{end}",
+        data=body,
+        headers={"Accept": media} | ({"Content-Type": kind} if kind else {}),
+        method=method,
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        return answer.read(), answer.headers.get("Content-Type") or ""
+
+
+def test_a_deleted_tag_is_rebuilt_by_the_recipe_of_its_lock(
+    leaving: str, real: Shop, registry: str, new_cli: NewCli
+) -> None:
+    more = (("ENVBUILD_TOOLKIT_MIRROR", real.mirror), ("ENVBUILD_NETWORK", "host"))
+    cli = new_cli("leaving")._replace(mirror=leaving, more=more)
+    plan = ("--cc", "6.1", "--cuda", "12.4", "--toolkit-source", "image")
+    assert cli("lock", *plan).returncode == 0
+    made = load(Lock, (cli.folder / "envbuild.lock").read_bytes(), "envbuild.lock")
+    assert made.base is not None
+    assert made.recipe is not None
+    assert (made.recipe.source, made.recipe.cuda) == ("redist", "12.4.1")
+    assert leaving.encode() not in (cli.folder / "envbuild.lock").read_bytes()
+    place = leaving.partition("/")[2]
+    asked(registry, f"{place}/{stand.VENDOR.partition(':')[0]}@{made.base.digest}", "DELETE")
+    offered = ""
+    for argv in (("lock", *plan, "-o", "new.lock"), ("build", *plan, "--lock", "envbuild.lock")):
+        done = cli(*argv)
+        assert done.returncode == 4, done.stderr
+        assert "answered 404" in done.stderr
+        offered = done.stderr.partition("from the vendor's archives: envbuild ")[2]
+        assert "--toolkit-source redist" in offered, done.stderr
+    assert not (cli.folder / ".envbuild/image.json").exists()
+    try:
+        tag = ("--tag", "envbuild-test/again:1")
+        done = cli(*shlex.split(offered.splitlines()[0]), *tag)
+        assert done.returncode == 0, done.stderr[-4000:]
+        assert cli.plan().image.ref == "docker.io/library/ubuntu:22.04"
+        assert f"release {made.recipe.cuda.rpartition('.')[0]}" in cli.inside("nvcc --version")
+        assert cli.lock().recipe is None
+        done = cli("certify", "--require", "toolchain")
+        assert "CERTIFIED toolchain, cc 6.1" in done.stdout, done.stdout + done.stderr
+    finally:
+        cli.drop()
 
 
 def test_mirror_and_login_are_nowhere(walk: Cli, real: Shop, tmp_path: Path) -> None:

@@ -187,8 +187,12 @@ def test_a_deleted_tag_is_rebuilt_by_its_recipe(server: Server, tmp_path: Path) 
     assert (made.recipe.source, made.recipe.cuda) == ("redist", "12.4.1")
     for path in [path for path in server.answers if "nvidia/cuda" in path]:
         del server.answers[path]
-    with pytest.raises(MachineError):
+    with pytest.raises(MachineError, match="answered 404") as caught:
         make.lock(plans.IMAGE, net)
+    assert caught.value.fix.endswith(
+        "envbuild build --cc 8.6 --cuda 12.4.1 --base-os ubuntu22.04 --arch x86_64 "
+        "--toolkit-source redist"
+    )
     other = make_plan(resolve(made.recipe.request, None, matrices()), matrices())
     assert isinstance(other, Plan)
     assert (other.toolkit_source, other.cuda) == ("redist", "12.4.1")
