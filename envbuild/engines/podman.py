@@ -317,6 +317,10 @@ def _options(spec: RunSpec) -> list[str]:
     """A run as podman's flags."""
     # What an image runs beside the command would work in its files, and on its GPU, meanwhile.
     flags = ["--no-healthcheck", *common.gpu_flags("podman", spec.access, spec.devices)]
+    flags += () if spec.capable else common.NO_RIGHTS
+    if spec.network == "none":
+        # Podman gives the variables of a proxy, which may have a login in it, to every container.
+        flags.append("--http-proxy=false")
     if spec.mounts and spec.access != "cdi":
         flags += common.UNCONFINED
     for mount in spec.mounts:

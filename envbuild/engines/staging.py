@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from envbuild.engines import bundled, names
 from envbuild.errors import InputError
 from envbuild.io import files
-from envbuild.io.net import Net
+from envbuild.io.net import Net, apt_auth, logged_in, plain
 from envbuild.render.view import PLATFORMS
 from envbuild.values.codec import load
 from envbuild.values.finding import Step
@@ -90,11 +90,15 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
         if not context.apt_index:
             what = "--apt-mirror needs a lock: only it names the suites that the mirror must serve"
             raise InputError(what, fix="leave --no-lock out; before a dry run: envbuild lock")
-        found["apt_sources"] = sources(context.apt_index, net.apt_mirror).encode()
+        found["apt_sources"] = sources(context.apt_index, plain(net.apt_mirror)).encode()
     if "toolkit_mirror" in context.secrets and net.toolkit_mirror:
-        found["toolkit_mirror"] = f"{net.toolkit_mirror.rstrip('/')}\n".encode()
+        found["toolkit_mirror"] = f"{plain(net.toolkit_mirror).rstrip('/')}\n".encode()
+    if "apt_auth" in context.secrets and (text := apt_auth(net.apt_mirror, net.toolkit_mirror)):
+        found["apt_auth"] = text
     if "pip_conf" in context.secrets and net.index_url:
-        found["pip_conf"] = f"[global]\nindex-url = {net.index_url}\n".encode()
+        # A step cannot read this user's netrc.
+        url = logged_in(plain(net.index_url), net.index_url)
+        found["pip_conf"] = f"[global]\nindex-url = {url}\n".encode()
     return found
 
 

@@ -135,6 +135,7 @@ def view(plan: Plan, lock: Lock | None) -> View:
             *(["ca"] * (apt or wheels)),
             *(["apt_sources"] * apt),
             *(["toolkit_mirror"] * (layout.archive is not None)),
+            *(["apt_auth"] * (apt or layout.archive is not None)),
             *(["pip_conf"] * wheels),
         ),
     )

@@ -12,12 +12,13 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def second(bin_: Path, folder: Path) -> Iterator[str]:
-    """Start a daemon beside the newest one, in a network that leads nowhere; its socket's address.
+def second(bin_: Path, folder: Path, *, bridge: str = "") -> Iterator[str]:
+    """Start a daemon beside the newest one; its socket's address.
 
     Args:
         bin_: folder of the newest docker's client, as its script left it.
         folder: for its store, socket and log; short, since a socket's path is.
+        bridge: one that is there already; empty = the daemon is in a network that leads nowhere.
     """
     root = bin_.parent / "root"
     socket = f"unix://{folder}/docker.sock"
@@ -27,16 +28,16 @@ def second(bin_: Path, folder: Path) -> Iterator[str]:
         "exec-root": f"{folder}/exec",
         "pidfile": f"{folder}/pid",
         "hosts": [socket],
-        # This removes docker0, which is not to be seen from here.
-        "bridge": "none",
+        # "none" removes docker0, which is not to be seen from a network of its own.
+        "bridge": bridge or "none",
+        "insecure-registries": ["127.0.0.0/8"],
         "iptables": False,
         "ip6tables": False,
     }
     (folder / "daemon.json").write_text(json.dumps(config))
     path = f"{root}/usr/bin:{root}/usr/sbin:{os.environ['PATH']}:/usr/sbin"
     argv = [
-        "unshare",
-        "--net",
+        *(() if bridge else ("unshare", "--net")),
         str(root / "usr/sbin/dockerd"),
         "--config-file",
         f"{folder}/daemon.json",
