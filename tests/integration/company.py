@@ -53,7 +53,7 @@ class Company(NamedTuple):
     Attributes:
         secret: logins, by what they are for: mirror, registry, index, archive, proxy.
         mirror, registry: ``host:port`` of the registry of bases, and of one for images.
-        index, archive: names that the proxy alone can resolve.
+        pypi, archive: names that the proxy alone can resolve.
         proxy: address with its login.
         ca: the CA's file, in a folder of a name of its own.
         home: folder of the user: ``netrc``, ``docker/config.json``, ``bin`` with the helper.
@@ -66,7 +66,7 @@ class Company(NamedTuple):
     secret: Mapping[str, Login]
     mirror: str
     registry: str
-    index: str
+    pypi: str
     archive: str
     proxy: str
     ca: Path
@@ -83,7 +83,7 @@ class Company(NamedTuple):
         return {
             "ENVBUILD_REGISTRY_MIRROR": self.mirror,
             "ENVBUILD_APT_MIRROR": f"https://{login}@{self.archive}/debian",
-            "ENVBUILD_INDEX_URL": f"https://{self.index}/simple/",
+            "ENVBUILD_INDEX_URL": f"https://{self.pypi}/simple/",
             "ENVBUILD_CA_CERT": str(self.ca),
             "ENVBUILD_NETWORK": "host",
             "HTTPS_PROXY": self.proxy,
@@ -92,6 +92,25 @@ class Company(NamedTuple):
             "HOME": str(self.home),
             "PATH": f"{self.home / 'bin'}:{os.environ['PATH']}",
         }
+
+    @property
+    def marks(self) -> dict[str, bytes]:
+        """What must stand nowhere, by what it is; of a password what no address escapes."""
+        found: dict[str, str] = {}
+        for of, login in self.secret.items():
+            found |= {f"{of} name": login.name, f"{of} password": login.password.split("/")[1][:-1]}
+        for what, place in (("mirror", self.mirror), ("proxy", self.proxy.rpartition("@")[2])):
+            found[f"{what} address"] = place.partition(":")[0]
+        found |= {"index host": self.pypi, "archive host": self.archive}
+        lines = self.ca.read_text().splitlines()
+        found |= {"CA": lines[len(lines) // 2], "CA path": self.ca.parent.name}
+        for what in ("-fingerprint", "-subject"):
+            argv = ("openssl", "x509", "-in", str(self.ca), "-noout", "-sha256", what)
+            said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+            found[f"CA {what[1:]}"] = said.rpartition("=")[2].strip()
+        colons = found["CA fingerprint"]
+        found["CA fingerprint, plain"] = colons.replace(":", "").lower()
+        return {name: text.encode() for name, text in found.items()}
 
 
 class _Quiet(http.server.BaseHTTPRequestHandler):
@@ -107,7 +126,9 @@ class _Quiet(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
 
-def _mirror(upstream: Mapping[str, tuple[str, Login]], served: list[tuple[str, str]], ca: str) -> type:
+def _mirror(
+    upstream: Mapping[str, tuple[str, Login]], served: list[tuple[str, str]], ca: str | bool
+) -> type:
     """A server that hands on what stands behind each of its names, to who may see it.
 
     A page of an index is changed: what it names elsewhere, this server has under ``/at/HOST/``.
@@ -117,7 +138,10 @@ def _mirror(upstream: Mapping[str, tuple[str, Login]], served: list[tuple[str, s
     class Mirror(_Quiet):
         def do_GET(self) -> None:
             host = self.headers.get("Host", "")
-            if host not in upstream or self.headers.get("Authorization") != f"Basic {upstream[host][1].basic}":
+            if (
+                host not in upstream
+                or self.headers.get("Authorization") != f"Basic {upstream[host][1].basic}"
+            ):
                 self.refuse(401, WWW_Authenticate='Basic realm="company"')
                 return
             served.append((host, self.path))
@@ -175,7 +199,9 @@ def _proxy(login: Login, port: int, hosts: set[str], tunnels: list[str]) -> type
 
 
 @contextlib.contextmanager
-def _running(handler: type, address: str, wrap: Callable[[Server], None] = lambda _: None) -> Iterator[int]:
+def _running(
+    handler: type, address: str, wrap: Callable[[Server], None] = lambda _: None
+) -> Iterator[int]:
     server = Server((address, 0), handler)
     wrap(server)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
@@ -189,7 +215,9 @@ def _running(handler: type, address: str, wrap: Callable[[Server], None] = lambd
 
 
 @contextlib.contextmanager
-def _registry(folder: Path, store: Path, address: str, login: Login, *, reads: bool) -> Iterator[str]:
+def _registry(
+    folder: Path, store: Path, address: str, login: Login, *, reads: bool
+) -> Iterator[str]:
     """A real registry that wants a login; its ``host:port``."""
     with socket.socket() as free:
         free.bind((address, 0))
@@ -230,19 +258,45 @@ def _registry(folder: Path, store: Path, address: str, login: Login, *, reads: b
 def _certificates(folder: Path, ca: Path, names: tuple[str, ...]) -> Path:
     """The CA, and the server's key and certificate in one file."""
     key, cert, both = folder / "ca.key", folder / "leaf.pem", folder / "both.pem"
-    new = ("openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-days", "2", "-pkeyopt", "ec_paramgen_curve:prime256v1")
+    new = (
+        "openssl",
+        "req",
+        "-x509",
+        "-nodes",
+        "-newkey",
+        "ec",
+        "-days",
+        "2",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+    )
     organisation = f"/CN=ca-{secrets.token_hex(6)}"
-    run = lambda *argv: subprocess.run([*new, *argv], check=True, capture_output=True)  # noqa: E731
+
+    def run(*argv: str) -> None:
+        subprocess.run([*new, *argv], check=True, capture_output=True)
+
     run("-keyout", str(key), "-out", str(ca), "-subj", organisation)
     alternatives = "subjectAltName=" + ",".join(f"DNS:{name}" for name in names)
     leaf = ("-CA", str(ca), "-CAkey", str(key), "-addext", "basicConstraints=critical,CA:FALSE")
-    run(*leaf, "-addext", alternatives, "-subj", "/CN=mirror", "-keyout", str(both), "-out", str(cert))
+    run(
+        *leaf,
+        "-addext",
+        alternatives,
+        "-subj",
+        "/CN=mirror",
+        "-keyout",
+        str(both),
+        "-out",
+        str(cert),
+    )
     both.write_bytes(both.read_bytes() + cert.read_bytes())
     return both
 
 
 @contextlib.contextmanager
-def company(folder: Path, store: Path, index: str, archive: str, trust: str, plugin: Path) -> Iterator[Company]:
+def company(
+    folder: Path, store: Path, index: str, archive: str, trust: str | bool, plugin: Path
+) -> Iterator[Company]:
     """Start all of it.
 
     Args:
@@ -250,7 +304,7 @@ def company(folder: Path, store: Path, index: str, archive: str, trust: str, plu
         store: storage of a registry that has the bases; it is only read.
         index: address of the package index behind the mirror, ``.../simple/``.
         archive: address that holds ``debian/`` behind the mirror.
-        trust: CA file for these two.
+        trust: CA file for these two, True = those that are known.
         plugin: docker's buildx.
     """
     word = secrets.token_hex(6)
@@ -272,7 +326,9 @@ def company(folder: Path, store: Path, index: str, archive: str, trust: str, plu
     def tls(server: Server) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(both)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
 
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(_running(_mirror(behind, served, trust), "127.0.0.1", tls))
@@ -287,18 +343,25 @@ def company(folder: Path, store: Path, index: str, archive: str, trust: str, plu
         ]
         proxy = f"http://{secret['proxy'].url}@{out}:{way}"
         netrc = home / "netrc"
-        netrc.write_text(f"machine {names[0]} login {secret['index'].name} password {secret['index'].password}\n")
+        netrc.write_text(
+            f"machine {names[0]} login {secret['index'].name} password {secret['index'].password}\n"
+        )
         netrc.chmod(0o600)
         config = {
             "auths": {registries[1]: {"auth": secret["registry"].basic}},
             "credHelpers": {registries[0]: "company"},
+            # Docker gives it to build steps and to containers.
             "proxies": {"default": {"httpsProxy": proxy}},
         }
         (home / "docker/config.json").write_text(json.dumps(config))
         (home / "docker/cli-plugins/docker-buildx").symlink_to(plugin)
-        answer = json.dumps({"Username": secret["mirror"].name, "Secret": secret["mirror"].password})
+        answer = json.dumps(
+            {"Username": secret["mirror"].name, "Secret": secret["mirror"].password}
+        )
         helper = home / "bin/docker-credential-company"
-        helper.write_text(f"#!/bin/sh\nread -r host\necho \"$1 $host\" >> {helped}\necho '{answer}'\n")
+        helper.write_text(
+            f"#!/bin/sh\nread -r host\necho \"$1 $host\" >> {helped}\necho '{answer}'\n"
+        )
         helper.chmod(0o700)
         yield Company(
             secret, registries[0], registries[1], names[0], names[1], proxy, ca, home, images,

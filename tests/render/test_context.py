@@ -204,7 +204,7 @@ def test_an_archive_is_fetched_by_hash_and_its_mirror_is_a_secret(plan: Plan, lo
     assert context.secrets == ("ca", "apt_sources", "toolkit_mirror", "apt_auth")
     assert "apt-key" not in lines
     assert "curl" not in lines
-    assert lines.count("mode=0444,required=false") == 4
+    assert lines.count("mode=0444,required=false") == 6
     listed = text(context, "toolkit.lock").split()
     if plan is plans.APT:
         assert listed == [
