@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from envbuild.engines import bundled, names
 from envbuild.errors import InputError
 from envbuild.io import files
-from envbuild.io.net import Net, apt_auth, logged_in, plain
+from envbuild.io.net import Net, apt_auth, docker_proxies, logged_in, plain
 from envbuild.render.view import PLATFORMS
 from envbuild.values.codec import load
 from envbuild.values.finding import Step
@@ -82,6 +82,8 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
     if net.bundle:
         return bundled.secrets(context)
     found: dict[str, bytes] = {}
+    if "proxy" in context.secrets and (lines := _proxy_lines(docker_proxies())):
+        found["proxy"] = lines
     if "ca" in context.secrets and net.ca_cert:
         found["ca"] = files.read(net.ca_cert)
     if "apt_sources" in context.secrets and net.apt_mirror:
@@ -100,6 +102,15 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
         url = logged_in(plain(net.index_url), net.index_url)
         found["pip_conf"] = f"[global]\nindex-url = {url}\n".encode()
     return found
+
+
+def _proxy_lines(proxies: Mapping[str, str]) -> bytes:
+    """As a shell reads them; programs differ in which case they look for."""
+    return "".join(
+        f"{word}={shlex.quote(text)}\n"
+        for name, text in proxies.items()
+        for word in (name, name.upper())
+    ).encode()
 
 
 def layout(
@@ -179,7 +190,11 @@ def steps(context: BuildContext, net: Net, root: Path) -> tuple[Step, ...]:
         if name == "ca":
             script = f"{make}cp {shlex.quote(str(net.ca_cert))} {target}"
         else:
-            script = f"{make}printf %s {shlex.quote(texts[name].decode())} > {target}"
+            text = texts[name].decode()
+            if name == "apt_auth":
+                # Nobody's log may have them; the reader knows his own.
+                text = re.sub(r"(?m) login .*$", " login **** password ****", text)
+            script = f"{make}printf %s {shlex.quote(text)} > {target}"
         found.append(Step(why=f"the build secret {name}", argv=("sh", "-c", script)))
     return tuple(found)
 

@@ -1,5 +1,6 @@
 """How this machine reaches the world. Nothing of it is ever stored in a plan, lock or image."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -133,16 +134,33 @@ def apt_auth(*addresses: str | None) -> bytes:
     return "".join(dict.fromkeys(lines)).encode()
 
 
+def docker_proxies() -> dict[str, str]:
+    """The proxies that docker's own config gives to build steps: variable, in small, to text.
+
+    Docker passes them as build arguments, and BuildKit's history of builds keeps those, logins
+    and all: steps get them as a secret instead.
+    """
+    folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
+    try:
+        config = json.loads((Path(folder) / "config.json").read_bytes())
+        found = config.get("proxies", {}).get("default", {})
+        names = ("httpProxy", "httpsProxy", "ftpProxy", "noProxy", "allProxy")
+        return {f"{name[:-5]}_proxy": str(found[name]) for name in names if found.get(name)}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+
+
 def stand_ins(net: Net) -> dict[str, str]:
     """Host of each mirror and proxy, and the word that logs have in its place."""
     found = {}
-    proxies = {name: url for name, url in getproxies_environment().items() if name != "no"}
+    proxies = [url for name, url in getproxies_environment().items() if name != "no"]
+    proxies += [url for name, url in docker_proxies().items() if name != "no_proxy"]
     for word, address in (
         ("registry-mirror", net.registry_mirror),
         ("apt-mirror", net.apt_mirror),
         ("index-url", net.index_url),
         ("toolkit-mirror", net.toolkit_mirror),
-        *(("proxy", url) for url in proxies.values()),
+        *(("proxy", url) for url in proxies),
     ):
         text = address or ""
         host = urlsplit(text if "://" in text else f"//{text}").netloc.rpartition("@")[2]

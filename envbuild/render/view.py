@@ -132,6 +132,7 @@ def view(plan: Plan, lock: Lock | None) -> View:
         run_args=plan.run.docker,
         files=lists(plan, lock),
         secrets=(
+            *(["proxy"] * (apt or wheels or layout.archive is not None)),
             *(["ca"] * (apt or wheels)),
             *(["apt_sources"] * apt),
             *(["toolkit_mirror"] * (layout.archive is not None)),

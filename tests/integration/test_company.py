@@ -136,17 +136,19 @@ def test_nothing_of_it_is_in_what_was_made_signed_stored_and_said(walk: Walk) ->
     printed = {name: walk.search.text(said([one])) for name, one in walk.said.items()}
     # The exact commands name the mirror's host, as the user gave it; never a login.
     shown = printed.pop("dry")
+    assert "login **** password ****" in walk.said["dry"].stdout
     assert shown <= {"mirror address", "archive host", "index host", "CA path"}
     assert {name: marks for name, marks in printed.items() if marks} == {}
 
 
 def test_no_process_had_a_secret_in_its_arguments(walk: Walk) -> None:
-    assert walk.arguments == set()
+    # Apt names its lists after their host, and gives the names to gpgv.
+    assert walk.arguments <= {"archive host"}
 
 
 def test_the_build_cache_and_the_store_have_no_secret(walk: Walk) -> None:
     found = walk.search.folder(walk.daemon / "data")
-    assert {path: marks for path, marks in found.items() if marks} == {}
+    assert found == {}
 
 
 def test_the_caches_of_this_user_have_no_login(walk: Walk) -> None:
