@@ -102,7 +102,7 @@ def certified(
         if kept and kept.exit == 0:
             say(f"certify   nothing changed since {kept.finished}")
             return kept
-    wanted = run.Policy(require=suites)
+    wanted = run.Policy(require=suites, trusted=True)
     made = run.certify(engine, image, plan=plan, lock=lock, host=host, policy=wanted, say=say)
     space.save(_FILE, made)
     space.stamp("certificate", inputs, _FILE)

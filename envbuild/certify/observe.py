@@ -6,7 +6,17 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 
 from envbuild import __version__
-from envbuild.certify import codes, devices, facts, guard, probes, sessions, steps, subject
+from envbuild.certify import (
+    codes,
+    devices,
+    facts,
+    guard,
+    probes,
+    sessions,
+    steps,
+    stranger,
+    subject,
+)
 from envbuild.certify.card import card_of
 from envbuild.certify.floors import floors
 from envbuild.certify.seen import NOT_STARTED, Ceiling, Ran, Seen, Session
@@ -38,6 +48,7 @@ class Policy(Value):
         access: GPU access mode to use, None = the best here.
         device: uuid of the GPU to use, None = the first that fits.
         faults: let a kernel fault in a process of its own; health daemons see it.
+        trusted: the image was built here, or its maker is known: no hole keeps the GPU from it.
         wait: seconds to wait for a GPU that another run works on.
     """
 
@@ -47,6 +58,7 @@ class Policy(Value):
     access: str | None = None
     device: str | None = None
     faults: bool = False
+    trusted: bool = False
     wait: float = guard.WAIT
 
 
@@ -68,7 +80,8 @@ def observe(
     need none are run: the answer is already known.
 
     Raises:
-        MachineError: the engine cannot run anything, or the image is for another processor.
+        MachineError: the engine cannot run anything, the image is for another processor, or a
+            stranger's image could get out of its container.
         ImageError: the image answers in the probes' place.
         InputError: nothing says what the image promises.
     """
@@ -94,6 +107,8 @@ def observe(
     choice = devices.choose(host, engine_facts, terms.promise, policy.device, policy.access)
     blocked = bool(choice.reason) and bool(GPU & set(policy.require))
     asked = tuple(s for s in suites if not blocked or (s in policy.require and s not in GPU))
+    if not policy.trusted and GPU & set(asked):
+        stranger.check(image.ref, host, choice, matrices.holes)
     seen = Seen(
         image=image,
         subject=about,

@@ -107,6 +107,13 @@ def command(
         bool,
         typer.Option("--faults", help="Let a kernel fault, too; the machine's log keeps that."),
     ] = False,
+    trusted: Annotated[
+        bool,
+        typer.Option(
+            "--trusted",
+            help="Give it a GPU though it was not built here and the container toolkit has holes.",
+        ),
+    ] = False,
     access: Annotated[
         str | None, typer.Option("--access", help="GPU access: cdi, gpus, nvidia-runtime, native.")
     ] = None,
@@ -124,7 +131,7 @@ def command(
     from envbuild.host.detect import this_machine
     from envbuild.io import files
     from envbuild.io.workspace import Workspace
-    from envbuild.values.codec import dump
+    from envbuild.values.codec import dump, replace
 
     if observed is None and (host or image_facts):
         what = "--host and --image-facts replace what was observed elsewhere"
@@ -157,11 +164,13 @@ def command(
         device=device,
         access=access,
         faults=faults,
+        trusted=trusted,
     )
     if rootfs or env:
         found, subject, ours = _folder(rootfs, env or [], image or engine)
     else:
         found, subject, ours = _image(image, engine, space, net.net())
+        policy = replace(policy, trusted=trusted or _built_here(space, subject))
     show.note(f"engine    {found.why}")
     place = _place(found, subject, net.net(), attach=attach) if signer else None
     machine = this_machine()
@@ -322,6 +331,14 @@ def _image(
         pinned = f"{repository(name)}@{subject.manifest}"
         raise InputError(what, fix=f"say which one you mean: envbuild certify {pinned}")
     return found, subject, ours
+
+
+def _built_here(space: "Workspace", image: "Image") -> bool:
+    """This workspace built it, whatever it is called: labels could be anybody's."""
+    from envbuild.values.image import Image
+
+    built = space.load(Image, "image.json")
+    return built is not None and built.config == image.config
 
 
 def _folder(rootfs: str | None, env: list[str], other: str | None) -> "tuple[Found, Image, bool]":

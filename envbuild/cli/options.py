@@ -16,7 +16,7 @@ import typer
 
 from envbuild.cli import show
 from envbuild.errors import InputError
-from envbuild.io.net import Net, checked
+from envbuild.io.net import Net, checked, stand_ins
 from envbuild.values.codec import Value, fields, replace
 from envbuild.values.request import Request, Wish
 
@@ -150,7 +150,9 @@ class ReachFlags(Value):
         Raises:
             InputError: a flag that cannot be used.
         """
-        return checked(Net(**fields(self)))
+        net = checked(Net(**fields(self)))
+        show.hide(stand_ins(net))
+        return net
 
 
 class PullFlags(ReachFlags):

@@ -13,6 +13,7 @@ from envbuild.values.finding import Step
 _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+"
 _CODES = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _quiet = False
+_stand_ins: dict[str, str] = {}
 
 
 def configure(*, quiet: bool, verbose: bool = False) -> None:
@@ -22,6 +23,23 @@ def configure(*, quiet: bool, verbose: bool = False) -> None:
     global _quiet  # noqa: PLW0603
     _quiet = quiet
     trace.to(_detail if verbose else None)
+
+
+def hide(stand_ins: dict[str, str]) -> None:
+    """Hosts of this network, and what progress says in their place; errors and results name them.
+
+    A log is kept and sent around; who reads an error must know which host it is about.
+    """
+    _stand_ins.clear()
+    _stand_ins.update(stand_ins)
+
+
+def _veiled(text: str) -> str:
+    import re
+
+    for host, word in _stand_ins.items():
+        text = re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w.-])", word, text)
+    return clean(text)
 
 
 def open_streams() -> None:
@@ -161,11 +179,11 @@ def json(value: object) -> None:
 def note(text: str) -> None:
     """Progress or a remark, on stderr; silent with ``-q``."""
     if not _quiet:
-        put(f"{clean(text)}\n", sys.stderr)
+        put(f"{_veiled(text)}\n", sys.stderr)
 
 
 def _detail(text: str) -> None:
-    put(paint(clean(f"  {text}"), "dim", sys.stderr) + "\n", sys.stderr)
+    put(paint(_veiled(f"  {text}"), "dim", sys.stderr) + "\n", sys.stderr)
 
 
 def warn(text: str) -> None:

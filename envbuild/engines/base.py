@@ -28,6 +28,7 @@ class RunSpec(Value):
         devices: GPU uuids or indexes; empty with an access mode = all.
         timeout: seconds, then the container is removed.
         user: empty = the image's own.
+        capable: keep the engine's default capabilities; else none, and no way to gain any.
     """
 
     argv: tuple[str, ...]
@@ -38,6 +39,7 @@ class RunSpec(Value):
     user: str = ""
     workdir: str = ""
     network: str = "none"
+    capable: bool = False
     timeout: float = 120.0
 
 

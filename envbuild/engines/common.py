@@ -13,7 +13,10 @@ from envbuild.values.codec import Pairs
 
 # Where SELinux is on, a confined container may touch neither our mounts nor a CDI device node.
 UNCONFINED = ("--security-opt", "label=disable")
-
+# No rights beyond those of the user inside. A GPU needs none: its devices and libraries are brought
+# in from outside, before the command starts (libnvidia-container, src/cli/configure.c;
+# github.com/NVIDIA/k8s-device-plugin/issues/232).
+NO_RIGHTS = ("--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 
 #: Exit codes that both a command and the client give: 125 nothing started, 126 and 127 the image
 #: has no such command. They are the command's, unless a start of `NOTHING` fails, too.

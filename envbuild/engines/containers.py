@@ -111,7 +111,11 @@ def _options(spec: RunSpec) -> dict[str, Any]:
         "healthcheck": {"test": ["NONE"]},
         "working_dir": spec.workdir or None,
         "network_mode": spec.network or None,
-        "security_opt": [common.UNCONFINED[1]] if spec.mounts else [],
+        "security_opt": [common.UNCONFINED[1]] * bool(spec.mounts)
+        + [common.NO_RIGHTS[3]] * (not spec.capable),
+        "cap_drop": [] if spec.capable else [common.NO_RIGHTS[1]],
+        # The address of a proxy has a login in it, which is none of an image's business.
+        "use_config_proxy": spec.network != "none",
         # The daemon's own log driver may keep nothing, or everything.
         "log_config": LogConfig(type="json-file", config=_OUTPUT),
     }

@@ -75,9 +75,14 @@ class PodmanEngine:
         self._progress = progress
         self._taken: list[_Remedy] = []
 
-    def _helped(self, text: str, kind: str) -> bool:
-        """Take the next remedy for this failure, if there is one that is not yet taken."""
+    def _helped(self, text: str, kind: str, *, alone: bool = False) -> bool:
+        """Take the next remedy for this failure, if there is one that is not yet taken.
+
+        ``alone``: no network was promised, so a remedy that gives one is none.
+        """
         for remedy in _remedies():
+            if alone and "--network" in getattr(remedy, kind):
+                continue
             fits = getattr(remedy, kind) and re.search(remedy.pattern, text)
             if fits and remedy not in self._taken:
                 self._taken.append(remedy)
@@ -85,8 +90,9 @@ class PodmanEngine:
                 return True
         return False
 
-    def _extra(self, kind: str) -> list[str]:
-        return [flag for remedy in self._taken for flag in getattr(remedy, kind)]
+    def _extra(self, kind: str, *, alone: bool = False) -> list[str]:
+        taken = (getattr(remedy, kind) for remedy in self._taken)
+        return [flag for flags in taken if not (alone and "--network" in flags) for flag in flags]
 
     def _ask(self, *argv: str, timeout: float = 120.0, grace: float = 3.0) -> proc.Completed:
         return proc.run((self.name, *argv), timeout=timeout, grace=grace)
@@ -234,7 +240,7 @@ class PodmanEngine:
         while True:
             name = f"envbuild-{uuid.uuid4().hex[:12]}"
             argv = ["run", "--name", name, "--label", f"{owner.LABEL}={owner.owner()}"]
-            argv += _options(spec) + self._extra("run")
+            argv += _options(spec) + self._extra("run", alone=spec.network == "none")
             try:
                 done = self._ask(
                     *argv, *common.command(image, spec.argv), timeout=spec.timeout, grace=0.2
@@ -249,7 +255,7 @@ class PodmanEngine:
             own = done.err.rpartition("Error: ")[2]
             if (code := common.not_started(own)) is not None:
                 return done._replace(rc=code)
-            if not self._helped(own, "run"):
+            if not self._helped(own, "run", alone=spec.network == "none"):
                 raise not_run(self.name, ref, own)
 
     def _began(self, name: str) -> bool:
@@ -317,6 +323,10 @@ def _options(spec: RunSpec) -> list[str]:
     """A run as podman's flags."""
     # What an image runs beside the command would work in its files, and on its GPU, meanwhile.
     flags = ["--no-healthcheck", *common.gpu_flags("podman", spec.access, spec.devices)]
+    flags += () if spec.capable else common.NO_RIGHTS
+    if spec.network == "none":
+        # Podman gives the variables of a proxy, which may have a login in it, to every container.
+        flags.append("--http-proxy=false")
     if spec.mounts and spec.access != "cdi":
         flags += common.UNCONFINED
     for mount in spec.mounts:

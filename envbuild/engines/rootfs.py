@@ -41,5 +41,5 @@ class RootfsEngine(PodmanEngine):
         self.inspect(ref)
         return f"{ref}:O"
 
-    def _extra(self, kind: str) -> list[str]:
-        return [*super()._extra(kind), "--rootfs"]
+    def _extra(self, kind: str, *, alone: bool = False) -> list[str]:
+        return [*super()._extra(kind, alone=alone), "--rootfs"]

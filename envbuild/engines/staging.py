@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from envbuild.engines import bundled, names
 from envbuild.errors import InputError
 from envbuild.io import files
-from envbuild.io.net import Net
+from envbuild.io.net import Net, apt_auth, docker_proxies, logged_in, plain
 from envbuild.render.view import PLATFORMS
 from envbuild.values.codec import load
 from envbuild.values.finding import Step
@@ -82,6 +82,8 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
     if net.bundle:
         return bundled.secrets(context)
     found: dict[str, bytes] = {}
+    if "proxy" in context.secrets and (lines := _proxy_lines(docker_proxies())):
+        found["proxy"] = lines
     if "ca" in context.secrets and net.ca_cert:
         found["ca"] = files.read(net.ca_cert)
     if "apt_sources" in context.secrets and net.apt_mirror:
@@ -90,12 +92,25 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
         if not context.apt_index:
             what = "--apt-mirror needs a lock: only it names the suites that the mirror must serve"
             raise InputError(what, fix="leave --no-lock out; before a dry run: envbuild lock")
-        found["apt_sources"] = sources(context.apt_index, net.apt_mirror).encode()
+        found["apt_sources"] = sources(context.apt_index, plain(net.apt_mirror)).encode()
     if "toolkit_mirror" in context.secrets and net.toolkit_mirror:
-        found["toolkit_mirror"] = f"{net.toolkit_mirror.rstrip('/')}\n".encode()
+        found["toolkit_mirror"] = f"{plain(net.toolkit_mirror).rstrip('/')}\n".encode()
+    if "apt_auth" in context.secrets and (text := apt_auth(net.apt_mirror, net.toolkit_mirror)):
+        found["apt_auth"] = text
     if "pip_conf" in context.secrets and net.index_url:
-        found["pip_conf"] = f"[global]\nindex-url = {net.index_url}\n".encode()
+        # A step cannot read this user's netrc.
+        url = logged_in(plain(net.index_url), net.index_url)
+        found["pip_conf"] = f"[global]\nindex-url = {url}\n".encode()
     return found
+
+
+def _proxy_lines(proxies: Mapping[str, str]) -> bytes:
+    """As a shell reads them; programs differ in which case they look for."""
+    return "".join(
+        f"{word}={shlex.quote(text)}\n"
+        for name, text in proxies.items()
+        for word in (name, name.upper())
+    ).encode()
 
 
 def layout(
@@ -175,7 +190,11 @@ def steps(context: BuildContext, net: Net, root: Path) -> tuple[Step, ...]:
         if name == "ca":
             script = f"{make}cp {shlex.quote(str(net.ca_cert))} {target}"
         else:
-            script = f"{make}printf %s {shlex.quote(texts[name].decode())} > {target}"
+            text = texts[name].decode()
+            if name == "apt_auth":
+                # Nobody's log may have them; the reader knows his own.
+                text = re.sub(r"(?m) login .*$", " login **** password ****", text)
+            script = f"{make}printf %s {shlex.quote(text)} > {target}"
         found.append(Step(why=f"the build secret {name}", argv=("sh", "-c", script)))
     return tuple(found)
 

@@ -1,9 +1,11 @@
 """How this machine reaches the world. Nothing of it is ever stored in a plan, lock or image."""
 
+import json
 import os
 import re
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
+from urllib.request import getproxies_environment
 
 from envbuild.errors import InputError
 from envbuild.values.codec import Value
@@ -82,6 +84,89 @@ def _is_address(url: str) -> bool:
 def without_login(text: str) -> str:
     """A text in which names and passwords of addresses are stars: for screens and logs."""
     return re.sub(r"(?<=://)[^/@\s]+(?=@)", "****", text)
+
+
+def plain(url: str) -> str:
+    """The address without its login."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def login(url: str) -> tuple[str, str] | None:
+    """Name and password for an address: its own, else those that netrc has for its host."""
+    parts = urlsplit(url)
+    if parts.username is not None:
+        return unquote(parts.username), unquote(parts.password or "")
+    if parts.scheme not in {"http", "https"}:
+        return None
+    from requests.utils import get_netrc_auth
+
+    found = get_netrc_auth(url)
+    return (str(found[0]), str(found[1])) if found else None
+
+
+def logged_in(url: str, like: str | None) -> str:
+    """An address with the login of ``like``, another one of the same host."""
+    parts, other = urlsplit(url), urlsplit(like or "")
+    known = login(like) if like and parts.netloc == other.netloc.rpartition("@")[2] else None
+    if known is None:
+        return url
+    name, password = (quote(part, safe="") for part in known)
+    return parts._replace(netloc=f"{name}:{password}@{parts.netloc}").geturl()
+
+
+def apt_auth(*addresses: str | None) -> bytes:
+    """Logins of mirrors as apt reads them (``auth.conf``): in an address any process sees them.
+
+    Raises:
+        InputError: a login has a blank in it, which that file cannot say.
+    """
+    lines = []
+    for url in filter(None, addresses):
+        if known := login(url):
+            if any(c.isspace() for part in known for c in part):
+                what = f"the login for {plain(url)} has a blank in it, and apt reads none"
+                raise InputError(what, fix="take another password for the mirror")
+            parts = urlsplit(plain(url))
+            # Where no scheme is named, it is for https alone.
+            host = parts.netloc if parts.scheme == "https" else f"{parts.scheme}://{parts.netloc}"
+            lines.append(f"machine {host} login {known[0]} password {known[1]}\n")
+    return "".join(dict.fromkeys(lines)).encode()
+
+
+def docker_proxies() -> dict[str, str]:
+    """The proxies that docker's own config gives to build steps: variable, in small, to text.
+
+    Docker passes them as build arguments, and BuildKit's history of builds keeps those, logins
+    and all: steps get them as a secret instead.
+    """
+    folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
+    try:
+        config = json.loads((Path(folder) / "config.json").read_bytes())
+        found = config.get("proxies", {}).get("default", {})
+        names = ("httpProxy", "httpsProxy", "ftpProxy", "noProxy", "allProxy")
+        return {f"{name[:-5]}_proxy": str(found[name]) for name in names if found.get(name)}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def stand_ins(net: Net) -> dict[str, str]:
+    """Host of each mirror and proxy, and the word that logs have in its place."""
+    found = {}
+    proxies = [url for name, url in getproxies_environment().items() if name != "no"]
+    proxies += [url for name, url in docker_proxies().items() if name != "no_proxy"]
+    for word, address in (
+        ("registry-mirror", net.registry_mirror),
+        ("apt-mirror", net.apt_mirror),
+        ("index-url", net.index_url),
+        ("toolkit-mirror", net.toolkit_mirror),
+        *(("proxy", url) for url in proxies),
+    ):
+        text = address or ""
+        host = urlsplit(text if "://" in text else f"//{text}").netloc.rpartition("@")[2]
+        if host:
+            found[host] = word
+    return found
 
 
 def ca_bundle(net: Net) -> str | None:

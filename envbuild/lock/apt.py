@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from envbuild.engines.base import Engine
 from envbuild.errors import MachineError, StaleError
 from envbuild.io import files
-from envbuild.io.net import Net, ca_bundle
+from envbuild.io.net import Net, apt_auth, ca_bundle, logged_in, plain
 from envbuild.io.proc import Completed
 from envbuild.io.workspace import private_folder
 from envbuild.lock import ask, repository
@@ -126,7 +126,7 @@ def _listed(
                 arch=fields["Architecture"],
                 sha256=sha256,
             )
-            found.append(DebFile(package, url, text))
+            found.append(DebFile(package, logged_in(url, net.apt_mirror), text))
     return tuple(found)
 
 
@@ -147,7 +147,7 @@ def _ask(
         add_components=add_components(plan.layout.components),
         dummy=dummy(plan.layout.dummies),
         packages=packages,
-        vendor=vendor,
+        vendor=vendor and vendor._replace(url=plain(vendor.url)),
         key=archive.KEY,
     )
     with private_folder() as private:
@@ -159,6 +159,8 @@ def _ask(
         # A plain base has no CA at all, and the vendor's repository speaks https.
         if bundle := ca_bundle(net) or (vendor and repository.common_ca()):
             (folder / "ca.pem").write_bytes(files.read(bundle))
+        # In an address a login would be in the arguments of processes, and a slash in it ends it.
+        (folder / "auth.conf").write_bytes(apt_auth(net.apt_mirror, vendor and vendor.url))
         if vendor:
             (folder / archive.KEY).write_bytes(vendor.key_data)
         first = None
@@ -211,7 +213,7 @@ def _suites(question: ask.Ask, folder: Path, net: Net) -> tuple[str, ...]:
     lines = index(_checked(question("list")).out)
     if net.apt_mirror:
         lines = served(lines, net.apt_mirror, net)
-        (folder / "sources.list").write_text(sources(lines, net.apt_mirror))
+        (folder / "sources.list").write_text(sources(lines, plain(net.apt_mirror)))
     return lines
 
 

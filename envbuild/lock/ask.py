@@ -57,7 +57,15 @@ def in_base(folder: Path, base: str, net: Net, engine: Engine) -> Ask:
 
     def ask(task: str) -> Completed:
         argv = ("/bin/sh", f"{_INSIDE}/apt.sh", "", _INSIDE, task)
-        spec = RunSpec(argv=argv, mounts=(mount,), user="0", network=net.network, timeout=_TIMEOUT)
+        # apt drops to a user of its own for what it fetches.
+        spec = RunSpec(
+            argv=argv,
+            mounts=(mount,),
+            user="0",
+            network=net.network,
+            timeout=_TIMEOUT,
+            capable=True,
+        )
         return engine.run(ref, spec)
 
     return ask

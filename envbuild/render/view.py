@@ -132,9 +132,11 @@ def view(plan: Plan, lock: Lock | None) -> View:
         run_args=plan.run.docker,
         files=lists(plan, lock),
         secrets=(
+            *(["proxy"] * (apt or wheels or layout.archive is not None)),
             *(["ca"] * (apt or wheels)),
             *(["apt_sources"] * apt),
             *(["toolkit_mirror"] * (layout.archive is not None)),
+            *(["apt_auth"] * (apt or layout.archive is not None)),
             *(["pip_conf"] * wheels),
         ),
     )

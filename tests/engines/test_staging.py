@@ -9,6 +9,7 @@ import pytest
 from envbuild.engines import staging
 from envbuild.errors import InputError
 from envbuild.io.net import Net
+from envbuild.values.codec import replace
 from envbuild.values.image import BuildContext, File
 
 HEX = "3a8a1944dde41c9615342bd7be743cd2a7f67bc16a847915d893b175a581485d"
@@ -76,6 +77,31 @@ def test_secrets_are_files_of_this_user_alone(tmp_path: Path, net: Net) -> None:
     assert texts["pip_conf"] == "[global]\nindex-url = https://user:pw@pip.example/simple\n"
     for _, path in staged.secrets:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_logins_are_where_only_a_step_reads_them(
+    tmp_path: Path, net: Net, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text("machine pip.example login me password p/w\n")
+    (tmp_path / "netrc").chmod(0o600)
+    (tmp_path / "config.json").write_text(
+        '{"proxies": {"default": {"httpsProxy": "http://me:a b@p.example"}}}'
+    )
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    mine = replace(
+        net, apt_mirror="https://me:p%2Fw@apt.example/debian", index_url="https://pip.example/s"
+    )
+    context = replace(_context(), secrets=("proxy", "apt_sources", "apt_auth", "pip_conf"))
+    texts = {name: text.decode() for name, text in staging.secrets_of(context, mine).items()}
+    assert texts == {
+        "proxy": "https_proxy='http://me:a b@p.example'\nHTTPS_PROXY='http://me:a b@p.example'\n",
+        "apt_sources": "deb https://apt.example/debian bookworm main\n",
+        "apt_auth": "machine apt.example login me password p/w\n",
+        "pip_conf": "[global]\nindex-url = https://me:p%2Fw@pip.example/s\n",
+    }
+    shown = "".join(step.argv[2] for step in staging.steps(context, mine, tmp_path) if step.argv)
+    assert "machine apt.example login **** password ****" in shown
 
 
 def test_a_dockerfile_that_cannot_take_a_secret_gets_none(net: Net) -> None:

@@ -12,26 +12,29 @@ from pathlib import Path
 
 
 class Daemon:
-    """A daemon beside the newest one, in a network that leads nowhere.
+    """A daemon beside the newest one.
 
     Args:
         bin_: folder of the newest docker's client, as its script left it.
         folder: for its store, socket and log; short, since a socket's path is.
+        bridge: one that is there already; empty = the daemon is in a network that leads nowhere.
     """
 
-    def __init__(self, bin_: Path, folder: Path) -> None:
+    def __init__(self, bin_: Path, folder: Path, bridge: str = "") -> None:
         self.folder = folder
         self.socket = f"unix://{folder}/docker.sock"
         self.client = [str(bin_ / "docker"), "--host", self.socket]
         self._root = bin_.parent / "root"
+        self._apart = () if bridge else ("unshare", "--net")
         config = {
             "features": {"containerd-snapshotter": True},
             "data-root": f"{folder}/data",
             "exec-root": f"{folder}/exec",
             "pidfile": f"{folder}/pid",
             "hosts": [self.socket],
-            # This removes docker0, which is not to be seen from here.
-            "bridge": "none",
+            # "none" removes docker0, which is not to be seen from a network of its own.
+            "bridge": bridge or "none",
+            "insecure-registries": ["127.0.0.0/8"],
             "iptables": False,
             "ip6tables": False,
         }
@@ -45,7 +48,7 @@ class Daemon:
         dockerd = str(self._root / "usr/sbin/dockerd")
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                ["unshare", "--net", dockerd, "--config-file", f"{self.folder}/daemon.json"],
+                [*self._apart, dockerd, "--config-file", f"{self.folder}/daemon.json"],
                 env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}:/usr/sbin"},
                 stdout=log,
                 stderr=log,
@@ -77,9 +80,9 @@ class Daemon:
 
 
 @contextlib.contextmanager
-def second(bin_: Path, folder: Path) -> Iterator[Daemon]:
+def second(bin_: Path, folder: Path, *, bridge: str = "") -> Iterator[Daemon]:
     """Start a `Daemon`, and end it afterwards."""
-    daemon = Daemon(bin_, folder)
+    daemon = Daemon(bin_, folder, bridge)
     try:
         daemon.start()
         yield daemon

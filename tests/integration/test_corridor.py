@@ -12,6 +12,7 @@ from envbuild.certify import sass
 from envbuild.certify.suites import SUITES
 from envbuild.values.codec import digest, dump
 from tests.integration.corridor import Cli, NewCli
+from tests.integration.rights import beyond_base
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -125,5 +126,7 @@ def test_the_runtime_stage_is_certified_as_itself(walked: Cli, new_cli: NewCli) 
         assert small.inside("command -v nvcc gcc python3 || echo none") == "none\n"
         assert small.inside(DRIVERS) == "none\n"
         assert (small.image().size or 0) < 100 << 20
+        assert small.image().user == "1000:1000"
+        assert beyond_base(small) == set()
     finally:
         small.drop()

@@ -10,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -205,6 +206,29 @@ def test_a_run_has_no_network_unless_asked(engine: Engine, built: str) -> None:
     alone = int(engine.run(built, RunSpec(argv=count)).out)
     shared = int(engine.run(built, RunSpec(argv=count, network="host")).out)
     assert alone < shared
+
+
+def test_a_run_has_no_rights_and_no_proxy(
+    engine: Engine, built: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxies = {"default": {"httpsProxy": "http://me:s3cret@proxy.test:3128"}}
+    (tmp_path / "config.json").write_text(json.dumps({"proxies": proxies}))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    monkeypatch.setenv("https_proxy", proxies["default"]["httpsProxy"])
+    look = ("sh", "-c", "grep -E '^(Cap|NoNewPrivs)' /proc/self/status; env")
+
+    def seen(**more: Any) -> str:  # noqa: ANN401
+        # A new engine: docker's client reads its config once.
+        return type(engine)().run(built, RunSpec(argv=look, user="0", **more)).out
+
+    alone = seen()
+    assert re.findall(r"Cap\w+:\s+0*([0-9a-f]+)$", alone, re.MULTILINE) == ["0"] * 5
+    assert re.search(r"NoNewPrivs:\s+1", alone)
+    assert "s3cret" not in alone
+    able = seen(capable=True, network="host")
+    assert re.search(r"CapEff:\s+0*[1-9a-f]", able)
+    assert re.search(r"NoNewPrivs:\s+0", able)
+    assert "s3cret" in able, "a step that fetches gets it"
 
 
 def test_a_run_that_takes_too_long_is_ended_and_removed(engine: Engine, built: str) -> None:

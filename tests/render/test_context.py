@@ -201,10 +201,10 @@ def test_what_is_fetched_by_hash_needs_a_lock(plan: Plan) -> None:
 def test_an_archive_is_fetched_by_hash_and_its_mirror_is_a_secret(plan: Plan, lock: Lock) -> None:
     context = render(plan, lock)
     lines = text(context, "Dockerfile")
-    assert context.secrets == ("ca", "apt_sources", "toolkit_mirror")
+    assert context.secrets == ("proxy", "ca", "apt_sources", "toolkit_mirror", "apt_auth")
     assert "apt-key" not in lines
     assert "curl" not in lines
-    assert lines.count("mode=0444,required=false") == 4
+    assert lines.count("mode=0444,required=false") == 8
     listed = text(context, "toolkit.lock").split()
     if plan is plans.APT:
         assert listed == [

@@ -9,7 +9,7 @@ from envbuild.advice.rules import Advice, Rule, advice
 from envbuild.advice.scene import Scene
 from envbuild.host.access import access_of, containers, is_snap, taken
 from envbuild.matrix.load import load, load_reference
-from envbuild.matrix.model import Hole
+from envbuild.planner.holes import has, least
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
 from envbuild.values.finding import Step
@@ -144,10 +144,10 @@ def holes(scene: Scene) -> Iterator[Advice]:
     if here is None or version is None or here.remote or any(map(is_snap, taken(here))):
         return
     # An image can be started either way, whatever way the engine prefers.
-    found = [h for h in load().holes if any(_has(h, version, cdi=cdi) for cdi in (True, False))]
+    found = [h for h in load().holes if any(has(h, version, cdi=cdi) for cdi in (True, False))]
     if not found:
         return
-    fixed, several = max((hole.fixed for hole in found), key=numbers), len(found) > 1
+    fixed, several = least(found), len(found) > 1
     yield advice(
         "container-toolkit-old",
         "warn" if several else "info",
@@ -157,11 +157,6 @@ def holes(scene: Scene) -> Iterator[Advice]:
         steps=container.update(load_reference(), here, fixed) if several else (),
         source=cite(found[0], found[0].cve),
     )
-
-
-def _has(hole: Hole, version: str, *, cdi: bool) -> bool:
-    since = hole.cdi_since if cdi else hole.other_since
-    return since != "" and numbers(since) <= numbers(version) < numbers(hole.fixed)
 
 
 def one_version(scene: Scene) -> Iterator[Advice]:

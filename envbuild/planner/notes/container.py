@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envbuild.host.access import Containers, gpu_flags, is_snap, knows_no_cdi, lack, taken
-from envbuild.matrix.model import Hole
 from envbuild.planner.access import ways
+from envbuild.planner.holes import has, least
 from envbuild.planner.notes.base import Chosen, note
 from envbuild.planner.ranges import numbers
 from envbuild.planner.table import cite
@@ -146,14 +146,14 @@ def holes(chosen: Chosen) -> Iterator[Finding]:
         return
     modes = {way.mode == "cdi" for way in ways(chosen.table, target)}
     found = [
-        hole for hole in chosen.table.matrices.holes if any(_has(hole, version, m) for m in modes)
+        h for h in chosen.table.matrices.holes if any(has(h, version, cdi=cdi) for cdi in modes)
     ]
     if not found:
         return
-    least = max((hole.fixed for hole in found), key=numbers)
+    fixed = least(found)
     says = (
         f"container toolkit {version} has published holes ({', '.join(h.cve for h in found)}): "
-        f"{found[0].says}; {least} has none of them: update before an image that you do not trust "
+        f"{found[0].says}; {fixed} has none of them: update before an image that you do not trust "
         "gets a GPU"
     )
     told = note("container-toolkit-old", "watch", says, cite(found[0], found[0].cve))
@@ -163,15 +163,9 @@ def holes(chosen: Chosen) -> Iterator[Finding]:
     elif here is not None:
         from envbuild.advice.fixes import container
 
-        yield replace(told, steps=container.update(_reference(), here, least))
+        yield replace(told, steps=container.update(_reference(), here, fixed))
     else:
         yield told
-
-
-def _has(hole: Hole, version: str, cdi: bool) -> bool:
-    """A release has the hole, in CDI mode or in the others."""
-    since = hole.cdi_since if cdi else hole.other_since
-    return since != "" and numbers(since) <= numbers(version) < numbers(hole.fixed)
 
 
 def _reference() -> "Reference":
