@@ -12,7 +12,7 @@ from envbuild.advice.signatures import Signatures
 from envbuild.matrix.load import load, load_errors
 from envbuild.values.codec import Pairs, replace
 from envbuild.values.finding import Finding
-from envbuild.values.host import AptSource, Limits
+from envbuild.values.host import AptSource, Driver, Host, Limits
 from tests.cases.machines import host_of, image_of
 
 EVERY = Signatures(load_errors().errors)
@@ -340,3 +340,9 @@ def test_a_system_that_is_an_image_gets_no_command_of_dnf(os: str) -> None:
     for log in ("error: command 'gcc' failed: No such file or directory", "Python.h: No such file"):
         for finding in found(log, os=os, **PASCAL).values():
             assert not any("dnf" in step.argv for step in finding.steps), finding
+
+
+def test_a_driver_whose_version_is_no_release_is_no_bug() -> None:
+    host = Host(kind="made", platform="wsl2", driver=Driver(version="12.x"))
+    told = {finding.id: finding for finding in diagnose(Scene(host=host))}
+    assert "12.x" in told["wsl-no-card"].says
