@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from envbuild.advice.doctor import diagnose
+from envbuild.advice.fixes.fabric import steps as fabric_steps
 from envbuild.advice.scene import Scene
 from envbuild.advice.signatures import Signatures
+from envbuild.host.fabric import Fabric
 from envbuild.matrix.load import load, load_errors
 from envbuild.values.codec import Pairs, replace
 from envbuild.values.finding import Finding
@@ -346,3 +348,10 @@ def test_a_driver_whose_version_is_no_release_is_no_bug() -> None:
     host = Host(kind="made", platform="wsl2", driver=Driver(version="12.x"))
     told = {finding.id: finding for finding in diagnose(Scene(host=host))}
     assert "12.x" in told["wsl-no-card"].says
+
+
+@pytest.mark.parametrize("version", ["nan", "x'; reboot #", "$(reboot)"])
+def test_a_version_that_is_none_comes_into_no_command(version: str) -> None:
+    fabric = Fabric(switches=4, waits=True, os="ubuntu24.04")
+    text = " ".join(word for step in fabric_steps(fabric, version) for word in step.argv)
+    assert version not in text
