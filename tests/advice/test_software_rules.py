@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from envbuild.advice.doctor import diagnose
+from envbuild.advice.fixes.fabric import steps as fabric_steps
 from envbuild.advice.scene import Scene
 from envbuild.advice.signatures import Signatures
+from envbuild.host.fabric import Fabric
 from envbuild.matrix.load import load, load_errors
 from envbuild.values.codec import Pairs, replace
 from envbuild.values.finding import Finding
-from envbuild.values.host import AptSource, Limits
+from envbuild.values.host import AptSource, Driver, Host, Limits
 from tests.cases.machines import host_of, image_of
 
 EVERY = Signatures(load_errors().errors)
@@ -340,3 +342,16 @@ def test_a_system_that_is_an_image_gets_no_command_of_dnf(os: str) -> None:
     for log in ("error: command 'gcc' failed: No such file or directory", "Python.h: No such file"):
         for finding in found(log, os=os, **PASCAL).values():
             assert not any("dnf" in step.argv for step in finding.steps), finding
+
+
+def test_a_driver_whose_version_is_no_release_is_no_bug() -> None:
+    host = Host(kind="made", platform="wsl2", driver=Driver(version="12.x"))
+    told = {finding.id: finding for finding in diagnose(Scene(host=host))}
+    assert "12.x" in told["wsl-no-card"].says
+
+
+@pytest.mark.parametrize("version", ["nan", "x'; reboot #", "$(reboot)"])
+def test_a_version_that_is_none_comes_into_no_command(version: str) -> None:
+    fabric = Fabric(switches=4, waits=True, os="ubuntu24.04")
+    text = " ".join(word for step in fabric_steps(fabric, version) for word in step.argv)
+    assert version not in text

@@ -37,6 +37,8 @@ def look() -> Step:
 
 def steps(fabric: Fabric, driver: str | None) -> tuple[Step, ...]:
     """Install it where it is not there or not of the driver's version, start it, see why not."""
+    # A record may hold anything for a version, and what is one goes into a command.
+    driver = release(Tool(name="driver", version=driver))
     start = Step(
         why="it joins the GPUs through the switches, now and at each start",
         argv=("sudo", "systemctl", "enable", "--now", SERVICE),

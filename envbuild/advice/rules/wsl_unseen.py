@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from envbuild.advice.fixes import windows
 from envbuild.advice.rules import Advice, advice
 from envbuild.advice.rules.wsl_engines import cited, need
-from envbuild.advice.scene import Scene, table
+from envbuild.advice.scene import Scene, is_version, table
 from envbuild.matrix.model import Branch
 from envbuild.planner import drivers
 from envbuild.values.codec import replace
@@ -32,7 +32,7 @@ def no_card(scene: Scene) -> Iterator[Advice]:
             "wsl-no-card",
             "error",
             f"the Windows driver {driver} answers here, and shows no card",
-            why=_left(drivers.branch_of(table(), driver)),
+            why=_left(drivers.branch_of(table(), driver) if is_version(driver) else None),
             steps=(look, windows.update(), again),
             source=cited("cards"),
         )
