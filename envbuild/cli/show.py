@@ -170,10 +170,15 @@ def one_output(path: str, *, as_json: bool) -> None:
 
 
 def json(value: object) -> None:
-    """A value as JSON, on stdout."""
+    """A value as JSON, on stdout; what could move a terminal's cursor is written as an escape."""
     from envbuild.values.codec import dump
 
-    put(dump(value), sys.stdout)
+    text = dump(value).decode("utf-8", "replace")
+    if not all(line.isprintable() for line in text.split("\n")):
+        from json import dumps
+
+        text = "".join(c if c == "\n" or c.isprintable() else dumps(c)[1:-1] for c in text)
+    put(text.encode(), sys.stdout)
 
 
 def note(text: str) -> None:

@@ -139,7 +139,7 @@ def test_each_field_of_an_envelope(registry: Registry, capfd: Cap) -> None:
     image = served(registry)
     good = json.loads(publish.signed(certificate(digest=image.digest), (), KEY)[0].envelope)
     spoilt: list[bytes] = [b"", b"null", b"\xff", b"[" * 100_000, EVIL.encode(), b'{"payload":1}']
-    nonsense = (EVIL, "", None, [], [EVIL], {"sig": EVIL}, [{"sig": EVIL}])
+    nonsense: tuple[object, ...] = (EVIL, "", None, [], [EVIL], {"sig": EVIL}, [{"sig": EVIL}])
     spoilt += [json.dumps(good | {f: value}).encode() for f in good for value in nonsense]
     for envelope in spoilt:
         before = dict(registry.manifests)

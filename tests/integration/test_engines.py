@@ -314,9 +314,20 @@ def test_a_push_names_the_digest_that_the_registry_serves(
 def test_an_interrupted_run_leaves_no_container(engine: Engine, built: str) -> None:
     ident = threading.main_thread().ident
     assert ident is not None
-    threading.Timer(2.0, signal.pthread_kill, (ident, signal.SIGINT)).start()
+
+    def interrupt() -> None:
+        """Once it is there, however long this machine takes to make one."""
+        for _ in range(300):
+            if _containers(engine):
+                break
+            time.sleep(0.1)
+        signal.pthread_kill(ident, signal.SIGINT)
+
+    other = threading.Thread(target=interrupt)
+    other.start()
     with pytest.raises(KeyboardInterrupt):
         engine.run(built, RunSpec(argv=("sleep", "60")))
+    other.join()
     assert _containers(engine) == ""
 
 

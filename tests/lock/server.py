@@ -67,7 +67,7 @@ def serve() -> Iterator[Server]:
 
         def parse_request(self) -> bool:
             # A client that tries TLS first must be told by a status line that this is plain HTTP.
-            if self.raw_requestline.startswith(b"\x16"):
+            if getattr(self, "raw_requestline", b"").startswith(b"\x16"):
                 self.wfile.write(b"HTTP/1.0 400 Bad Request\r\n\r\n")
                 return False
             return super().parse_request()
