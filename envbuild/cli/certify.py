@@ -316,7 +316,7 @@ def _image(
     subject = have or found.engine.pull(name, net)
     if same and built is not None:
         subject = replace(subject, builder=built.builder)
-    if not ours and subject.manifest and "@" not in name and mirrored(name, net):
+    if subject.manifest and "@" not in name and mirrored(name, net):
         # Only a mirror says that this tag is this digest: the user must say so himself.
         what = f"{name} is not pinned, and a mirror answers for it"
         pinned = f"{repository(name)}@{subject.manifest}"

@@ -74,8 +74,8 @@ class ApptainerEngine:
 
     def _cli(self) -> str:
         if not self._facts.answers or self._facts.cli is None:
-            what, fix = "apptainer does not answer", "install apptainer, or use another engine"
-            raise MachineError(what, why=self._facts.says, fix=fix)
+            fix = "install apptainer, or use another engine"
+            raise MachineError("apptainer does not answer", why=self._facts.says, fix=fix)
         return self._facts.cli
 
     def _gpu(self, access: str, devices: Sequence[str] = ()) -> tuple[str, ...]:
