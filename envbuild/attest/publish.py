@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from envbuild.attest import dsse, statement
 from envbuild.certify.subject import repository
 from envbuild.engines.base import Engine
-from envbuild.errors import StaleError
+from envbuild.errors import InputError, StaleError
 from envbuild.io.net import Net
 from envbuild.values.certificate import Certificate
 from envbuild.values.codec import digest
@@ -37,8 +37,13 @@ def in_registry(image: Image, net: Net) -> "oci.Manifest":
         MachineError: its registry does not answer, or does not have it.
         StaleError: it has another image under that name.
     """
+    from envbuild.engines import names
     from envbuild.io import oci
 
+    if names.archive(image.ref):
+        what = f"{image.ref} is a file: nothing can be attached to it"
+        fix = "push it (skopeo copy oci-archive:FILE docker://NAME), and certify NAME@sha256:..."
+        raise InputError(what, fix=fix)
     name = f"{repository(image.ref)}@{image.manifest}" if image.manifest else image.ref
     found = oci.resolve(name, image.platform, net)
     if found.config != image.config:

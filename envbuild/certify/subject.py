@@ -1,6 +1,7 @@
 """What a certificate is about, and the reference that the run must use so that it is true."""
 
 from envbuild.certify.steps import Runner
+from envbuild.engines.names import repository as repository
 from envbuild.errors import MachineError, StaleError
 from envbuild.values.certificate import Subject
 from envbuild.values.image import Image
@@ -58,12 +59,6 @@ def architecture(image: Image) -> str:
     """``x86_64`` or ``aarch64``, or the platform's own word."""
     word = image.platform.split("/")[1] if "/" in image.platform else image.platform
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(word, word)
-
-
-def repository(ref: str) -> str:
-    """The reference without its tag and digest."""
-    name = ref.split("@", 1)[0]
-    return name.rsplit(":", 1)[0] if ":" in name.rsplit("/", 1)[-1] else name
 
 
 def _same(found: Image | None, image: Image) -> bool:

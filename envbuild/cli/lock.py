@@ -160,7 +160,8 @@ def _lines(made: "Lock", out: str) -> list[str]:
     ]
     own = [package for package in made.apt if not package.archive]
     if own:
-        rows.append(("apt", f"{len(own)} packages from {', '.join(made.apt_index)}"))
+        at = f", snapshot of {made.snapshot}" if made.snapshot else ""
+        rows.append(("apt", f"{len(own)} packages from {', '.join(made.apt_index)}{at}"))
     if made.key:
         theirs = [package.archive for package in made.apt if package.archive]
         says = f"{len(theirs)} packages from {theirs[0]}" if theirs else "no package"

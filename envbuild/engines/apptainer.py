@@ -74,8 +74,8 @@ class ApptainerEngine:
 
     def _cli(self) -> str:
         if not self._facts.answers or self._facts.cli is None:
-            what, fix = "apptainer does not answer", "install apptainer, or use another engine"
-            raise MachineError(what, why=self._facts.says, fix=fix)
+            fix = "install apptainer, or use another engine"
+            raise MachineError("apptainer does not answer", why=self._facts.says, fix=fix)
         return self._facts.cli
 
     def _gpu(self, access: str, devices: Sequence[str] = ()) -> tuple[str, ...]:
@@ -98,11 +98,7 @@ class ApptainerEngine:
         raise _builds_nothing()
 
     def build(self, context: BuildContext, tag: str, net: Net, target: str = "") -> Image:
-        """It builds no Dockerfile.
-
-        Raises:
-            MachineError: always.
-        """
+        """It builds no Dockerfile, and says so."""
         del context, tag, net, target
         raise _builds_nothing()
 
@@ -139,16 +135,21 @@ class ApptainerEngine:
             what = f"{ref} is not here, and --offline fetches nothing"
             raise MachineError(what, fix="pull it while there is a network, or name an OCI archive")
         manifest = oci.resolve(ref, names.platform_here(), net)
-        repository = ref.partition("@")[0]
-        if ":" in repository.rpartition("/")[2]:
-            repository = repository.rpartition(":")[0]
-        known = tuple(dict.fromkeys((ref, f"{repository}@{manifest.digest}")))
+        known = tuple(dict.fromkeys((ref, f"{names.repository(ref)}@{manifest.digest}")))
         with private_folder() as work, self._writing():
-            layout = work / "layout"
-            ocilayout.write(layout, [("image", manifest)], net, self._progress)
-            config = files.read(layout / ociarchive.place(manifest.config))
-            image = replace(image_of(ref, manifest.config, config), manifest=manifest.digest)
-            self._keep(image, f"oci:{layout}", known)
+            # Where there is room for the image itself; the link is since a colon ends a name.
+            layout = self.root / f"{_NEW}layout"
+            (work / "layout").symlink_to(layout)
+            try:
+                ocilayout.write(layout, [("image", manifest)], net, self._progress)
+                config = files.read(layout / ociarchive.place(manifest.config))
+                image = replace(image_of(ref, manifest.config, config), manifest=manifest.digest)
+                self._keep(image, f"oci:{work / 'layout'}", known)
+            except OSError as e:
+                what = f"{ref} cannot be kept in {self.root}: {e.strerror or e}"
+                raise MachineError(what, fix="free some space, or work in another folder") from e
+            finally:
+                shutil.rmtree(layout, ignore_errors=True)
         return image
 
     def _unpacked(self, ref: str) -> Path:
@@ -186,10 +187,15 @@ class ApptainerEngine:
     def _keep(self, image: Image, source: str, known: tuple[str, ...]) -> None:
         """Unpack an image, whole or not at all, and note by which names it is known."""
         final = self._folder(image).parent
+        for record in self._records():
+            # A tag means what it meant last.
+            mine = record.image.config == image.config
+            rest = tuple(name for name in record.names if name not in known)
+            renamed = replace(record, names=(*rest, *known) if mine else rest)
+            if mine and image.manifest:
+                renamed = replace(renamed, image=image)
+            files.write(self._folder(record.image).parent / "image.json", dump(renamed))
         if final.is_dir():
-            before = load(Record, files.read(final / "image.json"), str(final))
-            every = tuple(dict.fromkeys((*before.names, *known)))
-            files.write(final / "image.json", dump(Record(image=image, names=every)))
             return
         new = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.root))
         self._progress(f"unpack    {image.ref} into {final}")

@@ -71,7 +71,8 @@ def holding(ref: str, name: str | None = None) -> Found:
         MachineError: no engine answers.
     """
     if names.archive(ref):
-        return find(name or "apptainer")
+        found = find(name or "apptainer")
+        return found if name else found._replace(why=f"{_label(found.facts)} (it runs archives)")
     if Path(ref).is_absolute():
         return find(name or "local")
     first = find(name)

@@ -14,6 +14,12 @@ def digest_of(ref: str) -> str | None:
     return ref.partition("@")[2] or None
 
 
+def repository(ref: str) -> str:
+    """The reference without its tag and digest."""
+    name = ref.split("@", 1)[0]
+    return name.rsplit(":", 1)[0] if ":" in name.rsplit("/", 1)[-1] else name
+
+
 def archive(ref: str) -> Path | None:
     """The file that a name means in place of an image: ``/a/FILE``, ``./FILE`` or ``FILE.tar``."""
     path = Path(ref)

@@ -17,7 +17,7 @@ from envbuild.io.net import Net, apt_auth, ca_bundle, logged_in, plain
 from envbuild.io.proc import Completed
 from envbuild.io.workspace import private_folder
 from envbuild.lock import ask, repository
-from envbuild.lock.archive import index, served
+from envbuild.lock.archive import index, served, snapshot
 from envbuild.lock.archive import sources as sources
 from envbuild.render import archive, quote, templates
 from envbuild.render.view import DUMMY, add_components, dummy
@@ -35,11 +35,13 @@ class Closure(NamedTuple):
     Attributes:
         lines: ``suite component ...`` of the distribution's archive.
         key: the key of the vendor's repository, None without one.
+        snapshot: the moment of the archive, where a snapshot service answered.
     """
 
     packages: tuple[AptPackage, ...]
     lines: tuple[str, ...]
     key: Key | None = None
+    snapshot: str = ""
 
 
 def closure(
@@ -205,7 +207,7 @@ def _resolve(
                 archive=vendor.name if vendor and theirs else "",
             )
     packages = tuple(found[name] for name in sorted(found))
-    return Closure(packages, lines, vendor.key if vendor else None)
+    return Closure(packages, lines, vendor.key if vendor else None, snapshot(net.apt_mirror))
 
 
 def _suites(question: ask.Ask, folder: Path, net: Net) -> tuple[str, ...]:

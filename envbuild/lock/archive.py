@@ -32,7 +32,19 @@ def index(text: str) -> tuple[str, ...]:
 def sources(lines: tuple[str, ...], mirror: str) -> str:
     """A ``sources.list`` that takes these ``suite component ...`` lines from one mirror."""
     safe = [quote.suite(line) for line in lines]
-    return "".join(f"deb {_address(line.split()[0], mirror)} {line}\n" for line in safe)
+    # What is signed for some days only is past them in any snapshot.
+    old = "[check-valid-until=no] " if snapshot(mirror) else ""
+    return "".join(f"deb {old}{_address(line.split()[0], mirror)} {line}\n" for line in safe)
+
+
+def snapshot(mirror: str | None) -> str:
+    """The moment that a snapshot service serves (its addresses end in one); empty for others.
+
+    >>> snapshot("https://snapshot.debian.org/archive/debian/20261201T000000Z/")
+    '20261201T000000Z'
+    """
+    match = re.search(r"/(\d{8}T\d{6}Z)/?$", mirror or "", re.ASCII)
+    return match[1] if match else ""
 
 
 def served(lines: tuple[str, ...], mirror: str, net: Net) -> tuple[str, ...]:
@@ -58,5 +70,7 @@ def served(lines: tuple[str, ...], mirror: str, net: Net) -> tuple[str, ...]:
 def _address(suite: str, mirror: str) -> str:
     # Debian keeps its security updates in an archive of their own, beside the main one.
     mirror = mirror.rstrip("/")
-    debian = mirror.endswith("/debian") and suite.endswith("-security")
-    return f"{mirror}-security" if debian else mirror
+    debian = re.fullmatch(r"(.*/debian)(/\d{8}T\d{6}Z)?", mirror, re.ASCII)
+    if debian is None or not suite.endswith("-security"):
+        return mirror
+    return f"{debian[1]}-security{debian[2] or ''}"

@@ -53,6 +53,7 @@ def lock(plan: Plan, net: Net, engine: Engine | None = None) -> Lock:
         python=plan.python if plan.packages else None,
         apt_index=found.lines,
         apt=found.packages,
+        snapshot=found.snapshot,
         wheels=wheels,
         key=found.key,
         parts=lock_parts(plan, net),

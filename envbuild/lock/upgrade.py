@@ -2,12 +2,12 @@
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from envbuild.engines.base import Engine
 from envbuild.errors import InputError, StaleError
 from envbuild.io.net import Net
-from envbuild.lock.apt import closure
+from envbuild.lock.apt import Closure, closure
 from envbuild.lock.base import lock_base
 from envbuild.lock.make import lock
 from envbuild.lock.parts import lock_parts
@@ -64,7 +64,7 @@ def upgrade(
         rest = [package for package in old.apt if package.name != name]
         base = f"{old.base.ref}@{old.base.digest}"
         found = closure(plan, base, old.platform, net, engine, kept=rest)
-        return replace(old, apt=found.packages, apt_index=found.lines, key=found.key)
+        return replace(old, **_installed(found))
     if name in parts:
         # They are of one release, and the planned one: one alone is never another.
         return replace(old, parts=lock_parts(plan, net))
@@ -83,10 +83,18 @@ def _rebased(old: Lock, plan: Plan, net: Net, engine: Engine | None) -> Lock:
         old,
         base=base,
         runtime=runtime,
-        apt=found.packages,
-        apt_index=found.lines,
-        key=found.key,
+        **_installed(found),
     )
+
+
+def _installed(found: Closure) -> dict[str, Any]:
+    """A closure as a lock has it."""
+    return {
+        "apt": found.packages,
+        "apt_index": found.lines,
+        "snapshot": found.snapshot,
+        "key": found.key,
+    }
 
 
 def _unknown(name: str, known: Iterable[str]) -> InputError:

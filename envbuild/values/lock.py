@@ -102,6 +102,8 @@ class Lock(Value):
         runtime: base of the runtime stage where that is another image.
         python: interpreter version wheels were chosen for, None without wheels.
         apt_index: ``suite component ...`` lines the closure was resolved against.
+        snapshot: moment (``20261201T000000Z``) of the distribution's archive, where the packages
+            were resolved at a snapshot service: its address with that moment serves them again.
         key: what signs the vendor's repository, where packages come from one.
         parts: the toolkit's archive files, in the order in which they are unpacked.
         index_urls: public address of each framework index that wheels came from, by its name; the
@@ -121,6 +123,7 @@ class Lock(Value):
     python: str | None = None
     apt_index: tuple[str, ...] = ()
     apt: tuple[AptPackage, ...] = ()
+    snapshot: str = ""
     wheels: tuple[Wheel, ...] = ()
     key: Key | None = None
     parts: tuple[Part, ...] = ()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuild.attest import publish
 from envbuild.engines import configs, find
 from envbuild.engines.apptainer import ApptainerEngine
 from envbuild.engines.base import RunSpec
@@ -29,6 +30,9 @@ case "$*" in
 *) printf '%s\\n' "$@"; echo "visible=$NVIDIA_VISIBLE_DEVICES A=$APPTAINERENV_A";;
 esac
 """
+
+
+CONFIG = b'{"architecture": "amd64", "os": "linux", "rootfs": {"diff_ids": []}}'
 
 
 @pytest.fixture
@@ -119,7 +123,7 @@ def test_an_archive_beside_us_is_no_name_of_docker(
 ) -> None:
     made(path, "podman", "echo 'podman version 4.3.1'\n")
     monkeypatch.chdir(archive.parent)
-    assert find.holding("image.tar").engine.name == "apptainer"
+    assert find.holding("image.tar").why == "apptainer 1.5.3 (it runs archives)"
     assert find.holding("image.tar", "podman").engine.name == "podman"
 
 
@@ -138,3 +142,10 @@ def test_an_image_is_what_its_config_says() -> None:
     assert (dict(image.env), dict(image.labels)) == ({"A": "b=c"}, {"l": "m"})
     bare = json.dumps({**said, "config": {"Env": None, "Labels": None}}).encode()
     assert configs.image_of("x", "sha256:0", bare).env == Pairs()
+
+
+def test_nothing_is_attached_to_a_file(archive: Path) -> None:
+    """And no registry is asked for an image of its name."""
+    image = configs.image_of(str(archive), "sha256:0", CONFIG)
+    with pytest.raises(InputError, match="is a file"):
+        publish.in_registry(image, Net())

@@ -5,6 +5,7 @@ Its flags for GPUs are looked at as argv in ``tests/engines``: nothing here prov
 
 import json
 import os
+import secrets
 import subprocess
 import tarfile
 from pathlib import Path
@@ -97,6 +98,24 @@ def test_a_registrys_image_is_checked_and_known_by_its_digests(
         apptainer.pull("docker.io/library/debian:other", nowhere)
     assert apptainer.inspect("docker.io/library/debian:other") is None
     assert apptainer.run(base, RunSpec(argv=("cat", "/etc/debian_version"))).out.startswith("12")
+    assert not list(apptainer.root.glob(".new-*"))
+
+
+def test_a_tag_means_what_it_meant_last(registry: str, tmp_path: Path) -> None:
+    """The registry's own tag moves from one release to the other."""
+    place = f"{registry}/envbuild-test/moving-{secrets.token_hex(4)}"
+    engine = ApptainerEngine(root=tmp_path / "root")
+    found = []
+    for suite in ("bookworm", "trixie"):
+        source = f"docker://{registry}/library/debian:{suite}-slim"
+        argv = ["skopeo", "copy", "-q", "--src-tls-verify=false", "--dest-tls-verify=false"]
+        subprocess.run([*argv, source, f"docker://{place}:1"], check=True)
+        found.append(engine.pull(f"{place}:1", Net()).config)
+        now = engine.inspect(f"{place}:1")
+        assert now is not None
+        assert now.config == found[-1]
+    assert found[0] != found[1]
+    assert engine.inspect(found[0]) is not None
 
 
 def test_a_command_is_kept_from_this_machine(

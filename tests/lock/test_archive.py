@@ -51,6 +51,16 @@ def test_debians_security_updates_lie_beside_the_archive() -> None:
         "deb http://m.example/debian trixie main contrib\n"
         "deb http://m.example/debian-security trixie-security main\n"
     )
+    then = "https://snapshot.example/archive/debian/20261201T000000Z/"
+    assert archive.snapshot(then) == "20261201T000000Z"
+    assert archive.snapshot("http://m.example/debian/") == archive.snapshot(None) == ""
+    # Lists of the security updates are signed for a week; a snapshot of them is older.
+    assert archive.sources(lines, then) == (
+        "deb [check-valid-until=no] https://snapshot.example/archive/debian/20261201T000000Z "
+        "trixie main contrib\n"
+        "deb [check-valid-until=no] https://snapshot.example/archive/debian-security/"
+        "20261201T000000Z trixie-security main\n"
+    )
     ubuntu = archive.sources(("noble-security main",), "http://m.example/ubuntu")
     assert ubuntu == "deb http://m.example/ubuntu noble-security main\n"
 

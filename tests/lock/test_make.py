@@ -18,7 +18,11 @@ from envbuild.values.plan import Plan, TorchChoice
 from tests.lock.server import Server, layer, push
 from tests.render import locks, plans
 
-APT = apt.Closure((AptPackage(name="gcc", version="4:12", arch="amd64"),), ("bookworm main",))
+APT = apt.Closure(
+    (AptPackage(name="gcc", version="4:12", arch="amd64"),),
+    ("bookworm main",),
+    snapshot="20261201T000000Z",
+)
 
 
 @pytest.fixture
@@ -66,6 +70,7 @@ def test_packages_are_asked_of_the_pinned_base(
     made = make.lock(plans.WHEELS, Net(registry_mirror=server.host))
     assert made.apt == APT.packages
     assert made.apt_index == APT.lines
+    assert made.snapshot == APT.snapshot == "20261201T000000Z"
     assert asked == [f"docker.io/library/debian:bookworm-slim@{digest}"]
 
 
