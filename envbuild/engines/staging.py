@@ -35,13 +35,14 @@ class Order(NamedTuple):
     """What to build of a context.
 
     ``tag`` empty = no name; ``platform`` and ``network`` empty = the engine's own; ``target``
-    empty = the last stage.
+    empty = the last stage. ``unset`` are proxy variables that docker must not give to the build.
     """
 
     tag: str
     platform: str = ""
     network: str = ""
     target: str = ""
+    unset: tuple[str, ...] = ()
 
     def flags(self) -> list[str]:
         """As docker and podman spell it, one entry an argument."""
@@ -56,7 +57,11 @@ class Order(NamedTuple):
 
 def order(context: BuildContext, tag: str, net: Net, target: str) -> Order:
     """The order of a build; offline its steps have no network."""
-    return Order(tag, context.platform, "none" if net.offline else net.network, target)
+    text = file_of(context, "Dockerfile") or b""
+    # Somebody's own steps that know nothing of the secret get out as docker lets them.
+    own = "proxy" not in context.secrets and re.search(rb"(?mi)^\s*(RUN|ADD)\s", text)
+    unset = () if own else tuple(docker_proxies())
+    return Order(tag, context.platform, "none" if net.offline else net.network, target, unset)
 
 
 def file_of(context: BuildContext, path: str) -> bytes | None:

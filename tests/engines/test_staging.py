@@ -100,6 +100,11 @@ def test_logins_are_where_only_a_step_reads_them(
         "apt_auth": "machine apt.example login me password p/w\n",
         "pip_conf": "[global]\nindex-url = https://me:p%2Fw@pip.example/s\n",
     }
+    assert staging.order(context, "t", mine, "").unset == ("https_proxy",)
+    own = replace(context, secrets=("ca",))
+    assert staging.order(own, "t", mine, "").unset == (), "its steps know of no secret"
+    scratch = replace(own, files=(File(path="Dockerfile", data=b"FROM scratch\n"),))
+    assert staging.order(scratch, "t", mine, "").unset == ("https_proxy",)
     shown = "".join(step.argv[2] for step in staging.steps(context, mine, tmp_path) if step.argv)
     assert "machine apt.example login **** password ****" in shown
 
