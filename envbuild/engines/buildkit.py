@@ -11,7 +11,6 @@ from typing import NamedTuple
 from envbuild.engines.staging import Order, Staged
 from envbuild.host import cdi, containers, look
 from envbuild.io import proc
-from envbuild.io.net import docker_proxies
 from envbuild.values.host import EngineFacts
 
 _PATIENCE = {"ENVBUILD_PROBE_TIMEOUT": "20"}
@@ -131,8 +130,7 @@ def command(
     argv += order.flags()
     for name, path in staged.secrets:
         argv += ["--secret", f"id={name},src={path}"]
-    if any(name == "proxy" for name, _ in staged.secrets):
-        # Named here, docker's config no longer gives them a text.
-        for variable in docker_proxies():
-            argv += ["--build-arg", f"{variable.upper()}=", "--build-arg", f"{variable}="]
+    for variable in order.unset:
+        # Named here, docker's config no longer gives it a text.
+        argv += ["--build-arg", f"{variable.upper()}=", "--build-arg", f"{variable}="]
     return (*argv, str(staged.context))

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from envbuild.engines import bundled, names
 from envbuild.errors import InputError
 from envbuild.io import files
-from envbuild.io.net import Net, apt_auth, docker_proxies, logged_in, plain
+from envbuild.io.net import Net, apt_auth, docker_proxies, logged_in, netrc, plain
 from envbuild.render.view import PLATFORMS
 from envbuild.values.codec import load
 from envbuild.values.finding import Step
@@ -35,13 +35,14 @@ class Order(NamedTuple):
     """What to build of a context.
 
     ``tag`` empty = no name; ``platform`` and ``network`` empty = the engine's own; ``target``
-    empty = the last stage.
+    empty = the last stage. ``unset`` are proxy variables that docker must not give to the build.
     """
 
     tag: str
     platform: str = ""
     network: str = ""
     target: str = ""
+    unset: tuple[str, ...] = ()
 
     def flags(self) -> list[str]:
         """As docker and podman spell it, one entry an argument."""
@@ -56,7 +57,11 @@ class Order(NamedTuple):
 
 def order(context: BuildContext, tag: str, net: Net, target: str) -> Order:
     """The order of a build; offline its steps have no network."""
-    return Order(tag, context.platform, "none" if net.offline else net.network, target)
+    text = file_of(context, "Dockerfile") or b""
+    # Somebody's own steps that know nothing of the secret get out as docker lets them.
+    own = "proxy" not in context.secrets and re.search(rb"(?mi)^\s*(RUN|ADD)\s", text)
+    unset = () if own else tuple(docker_proxies())
+    return Order(tag, context.platform, "none" if net.offline else net.network, target, unset)
 
 
 def file_of(context: BuildContext, path: str) -> bytes | None:
@@ -98,8 +103,12 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
     if "apt_auth" in context.secrets and (text := apt_auth(net.apt_mirror, net.toolkit_mirror)):
         found["apt_auth"] = text
     if "pip_conf" in context.secrets and net.index_url:
-        # A step cannot read this user's netrc.
-        url = logged_in(plain(net.index_url), net.index_url)
+        # A step cannot read this user's netrc. In an address pip would print the name, and the
+        # daemon keeps what steps print.
+        apart = "pip_auth" in context.secrets
+        url = plain(net.index_url) if apart else logged_in(plain(net.index_url), net.index_url)
+        if apart and (text := netrc(net.index_url)):
+            found["pip_auth"] = text
         found["pip_conf"] = f"[global]\nindex-url = {url}\n".encode()
     return found
 
@@ -191,7 +200,7 @@ def steps(context: BuildContext, net: Net, root: Path) -> tuple[Step, ...]:
             script = f"{make}cp {shlex.quote(str(net.ca_cert))} {target}"
         else:
             text = texts[name].decode()
-            if name == "apt_auth":
+            if name in {"apt_auth", "pip_auth"}:
                 # Nobody's log may have them; the reader knows his own.
                 text = re.sub(r"(?m) login .*$", " login **** password ****", text)
             script = f"{make}printf %s {shlex.quote(text)} > {target}"

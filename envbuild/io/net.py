@@ -124,14 +124,32 @@ def apt_auth(*addresses: str | None) -> bytes:
     lines = []
     for url in filter(None, addresses):
         if known := login(url):
-            if any(c.isspace() for part in known for c in part):
-                what = f"the login for {plain(url)} has a blank in it, and apt reads none"
-                raise InputError(what, fix="take another password for the mirror")
+            _no_blank(known, url)
             parts = urlsplit(plain(url))
             # Where no scheme is named, it is for https alone.
             host = parts.netloc if parts.scheme == "https" else f"{parts.scheme}://{parts.netloc}"
             lines.append(f"machine {host} login {known[0]} password {known[1]}\n")
     return "".join(dict.fromkeys(lines)).encode()
+
+
+def _no_blank(known: tuple[str, str], url: str) -> None:
+    if any(c.isspace() for part in known for c in part):
+        what = f"the login for {plain(url)} has a blank in it, and no step could read that"
+        raise InputError(what, fix="take another password for the mirror")
+
+
+def netrc(url: str) -> bytes:
+    """The login of an address as a netrc file says it; nothing where it has none.
+
+    Raises:
+        InputError: as `apt_auth`.
+    """
+    known, host = login(url), urlsplit(url).hostname
+    if known is None:
+        return b""
+    _no_blank(known, url)
+    # Readers of netrc know hosts alone.
+    return f"machine {host} login {known[0]} password {known[1]}\n".encode()
 
 
 def docker_proxies() -> dict[str, str]:

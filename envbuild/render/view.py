@@ -137,7 +137,7 @@ def view(plan: Plan, lock: Lock | None) -> View:
             *(["apt_sources"] * apt),
             *(["toolkit_mirror"] * (layout.archive is not None)),
             *(["apt_auth"] * (apt or layout.archive is not None)),
-            *(["pip_conf"] * wheels),
+            *(["pip_conf", "pip_auth"] * wheels),
         ),
     )
 

@@ -92,14 +92,22 @@ def test_logins_are_where_only_a_step_reads_them(
     mine = replace(
         net, apt_mirror="https://me:p%2Fw@apt.example/debian", index_url="https://pip.example/s"
     )
-    context = replace(_context(), secrets=("proxy", "apt_sources", "apt_auth", "pip_conf"))
+    context = replace(
+        _context(), secrets=("proxy", "apt_sources", "apt_auth", "pip_conf", "pip_auth")
+    )
     texts = {name: text.decode() for name, text in staging.secrets_of(context, mine).items()}
     assert texts == {
         "proxy": "https_proxy='http://me:a b@p.example'\nHTTPS_PROXY='http://me:a b@p.example'\n",
         "apt_sources": "deb https://apt.example/debian bookworm main\n",
         "apt_auth": "machine apt.example login me password p/w\n",
-        "pip_conf": "[global]\nindex-url = https://me:p%2Fw@pip.example/s\n",
+        "pip_conf": "[global]\nindex-url = https://pip.example/s\n",
+        "pip_auth": "machine pip.example login me password p/w\n",
     }
+    assert staging.order(context, "t", mine, "").unset == ("https_proxy",)
+    own = replace(context, secrets=("ca",))
+    assert staging.order(own, "t", mine, "").unset == (), "its steps know of no secret"
+    scratch = replace(own, files=(File(path="Dockerfile", data=b"FROM scratch\n"),))
+    assert staging.order(scratch, "t", mine, "").unset == ("https_proxy",)
     shown = "".join(step.argv[2] for step in staging.steps(context, mine, tmp_path) if step.argv)
     assert "machine apt.example login **** password ****" in shown
 

@@ -332,14 +332,18 @@ def company(
 
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(_running(_mirror(behind, served, trust), "127.0.0.1", tls))
-        a, b = secrets.randbelow(200) + 20, secrets.randbelow(200) + 20
-        out = f"127.{a}.{b}.3"
+        # Nothing in common: base64 is searched for without the last letters of an address.
+        at_mirror, at_registry, out = (
+            ".".join(["127", *(str(secrets.randbelow(200) + 20) for _ in range(3))])
+            for _ in range(3)
+        )
         way = stack.enter_context(_running(_proxy(secret["proxy"], port, set(names), tunnels), out))
         registries = [
-            stack.enter_context(
-                _registry(folder, at, f"127.{a}.{b}.{n}", secret[of], reads=of == "mirror")
+            stack.enter_context(_registry(folder, at, address, secret[of], reads=of == "mirror"))
+            for address, at, of in (
+                (at_mirror, store, "mirror"),
+                (at_registry, images, "registry"),
             )
-            for n, at, of in ((1, store, "mirror"), (2, images, "registry"))
         ]
         proxy = f"http://{secret['proxy'].url}@{out}:{way}"
         netrc = home / "netrc"

@@ -13,8 +13,9 @@ from tests.integration.rights import beyond_base, rights
 pytestmark = pytest.mark.engine
 # security.capability as linux/capability.h lays it out: revision 2, effective, CAP_NET_RAW.
 ABLE = (
-    "perl -e 'syscall(188, $ARGV[0], qq(security.capability), "
-    "pack(qq(V5), 0x02000001, 1 << 13, 0, 0, 0), 20, 0) and die $!'"
+    "perl -e 'my ($name, $able) = (qq(security.capability), "
+    "pack(qq(V5), 0x02000001, 1 << 13, 0, 0, 0)); "
+    "syscall(188, $ARGV[0], $name, $able, 20, 0) and die $!'"
 )
 PLANTED = f"""FROM {{base}}
 RUN mkdir -m 777 /opt/folder && mkdir -m 1777 /opt/sticky && ln -s /nowhere /opt/link
