@@ -40,8 +40,8 @@ def command(
 ) -> int:
     """Write the folder that builds the image without envbuild.
 
-    Of a fleet (envbuild plan --fleet hosts.yaml --split -o fleet.json): the folder that bakes all of
-    its images, and jobs that certify them on every node.
+    Of a fleet (envbuild plan --fleet hosts.yaml --split -o fleet.json): the folder that bakes all
+    of its images, and jobs that certify them on every node.
     """
     from envbuild.cli.source import made_from, one_plan
     from envbuild.render.context import render

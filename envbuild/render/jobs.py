@@ -83,7 +83,11 @@ def files(
             if one.taken.hosts
         ]
     out = fleet.left_out(plans)
-    return (*found, _filled("README.md", "README.md", images=made, order=order, out=out))
+    tags = any("@" not in image.ref for image in made)
+    return (
+        *found,
+        _filled("README.md", "README.md", images=made, order=order, out=out, image_tags=tags),
+    )
 
 
 def _baked(made: Sequence[fleet.Image], locks: Sequence[Lock | None]) -> list[File]:
