@@ -62,7 +62,7 @@ class Image(NamedTuple):
         """Its nodes by the cards that they have."""
         found: dict[tuple[str, ...], list[FleetNode]] = {}
         for node in self.taken.nodes:
-            found.setdefault(tuple(quote.version(cc) for cc in node.cc), []).append(node)
+            found.setdefault(tuple(quote.capability(cc) for cc in node.cc), []).append(node)
         return tuple(
             Group(self.name if len(found) == 1 else f"{self.name}-{i}", cc, tuple(nodes))
             for i, (cc, nodes) in enumerate(found.items(), 1)
