@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from envbuild.attest import dsse, statement
+from envbuild.attest import dsse, nodes, statement
 from envbuild.attest.policy import Policy, missing, unmet
 from envbuild.attest.recompute import contradictions
 from envbuild.errors import EnvbuildError, InputError
@@ -32,12 +32,14 @@ class Found(NamedTuple):
         data: its bytes.
         named: somebody named it himself: it must count.
         fault: why it could not be had; empty = it could.
+        file: that it is from, empty = it is from a registry.
     """
 
     source: str
     data: bytes
     named: bool
     fault: str = ""
+    file: str = ""
 
 
 class About(NamedTuple):
@@ -62,15 +64,18 @@ class Read(NamedTuple):
     certificate: Certificate | None = None
     digest: str | None = None
     predicate: bytes = b""
+    file: str = ""
 
 
 def split(data: bytes, name: str) -> tuple[Found, ...]:
     """A file as pieces of evidence: one certificate, or an envelope a line."""
     if _certificate(data, name) is not None:
-        return (Found(name, data, True),)
+        return (Found(name, data, True, file=name),)
     lines = data.splitlines()
     found = tuple(
-        Found(f"{name}:{i}", line, True) for i, line in enumerate(lines, 1) if line.strip()
+        Found(f"{name}:{i}", line, True, file=name)
+        for i, line in enumerate(lines, 1)
+        if line.strip()
     )
     if not found:
         what = f"{name} is empty"
@@ -89,7 +94,7 @@ def read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> Re
     if found.fault:
         return Read(Evidence(source=found.source, problems=(found.fault,)), found.named)
     try:
-        return _read(found, keys, about)
+        return _read(found, keys, about)._replace(file=found.file)
     except EnvbuildError as e:
         problem = ": ".join(filter(None, (e.what.removeprefix(found.source).strip(), e.why)))
         return Read(Evidence(source=found.source, problems=(problem,)), found.named)
@@ -101,6 +106,7 @@ def verify(
     about: About,
     policy: Policy,
     now: datetime,
+    of_nodes: tuple[str, ...] = (),
 ) -> Verification:
     """Hold what was read against the policy.
 
@@ -109,6 +115,7 @@ def verify(
         about: the image.
         policy: what is asked.
         now: certificates are aged against it.
+        of_nodes: machines that each must have a certificate, in a file of its name.
     """
     judged = [_judged(one, policy, now) for one in found]
     accepted = [one.certificate for one in judged if one.certificate and _counts(one)]
@@ -121,7 +128,12 @@ def verify(
         evidence=tuple(one.evidence for one in judged),
         promised=promised,
         missing=lacking,
-        reasons=tuple(_reasons(judged, accepted, lacking, about)),
+        reasons=(
+            *_reasons(judged, accepted, lacking, about),
+            *nodes.uncovered(
+                [_proved(one) for one in judged if one.certificate and _counts(one)], of_nodes
+            ),
+        ),
     )
 
 
@@ -149,6 +161,11 @@ def _reasons(
 
 def _counts(one: Read) -> bool:
     return not one.evidence.problems
+
+
+def _proved(one: Read) -> nodes.Proved:
+    device = one.certificate.device if one.certificate else None
+    return nodes.Proved(one.file, device.uuid if device else "")
 
 
 def _judged(one: Read, policy: Policy, now: datetime) -> Read:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from envbuild.values.lock import Lock
     from envbuild.values.plan import Plan
 
+_OUT = "envbuild.lock"
+
 
 @expand
 def command(
@@ -23,7 +25,7 @@ def command(
     net: NetFlags,
     output: OutputFlags,
     source: Annotated[
-        str | None, typer.Argument(help="Plan file, context folder, or envbuild.yaml.")
+        str | None, typer.Argument(help="Plan or fleet file, context folder, or envbuild.yaml.")
     ] = None,
     name: Annotated[
         str | None, typer.Argument(help="--upgrade: this entry alone (base, a package, a wheel).")
@@ -31,9 +33,11 @@ def command(
     out: Annotated[
         str,
         typer.Option(
-            "-o", "--output", help="The lock file to write, or to --check; - is a stream."
+            "-o",
+            "--output",
+            help="The lock file to write, or to --check; - is a stream. Of a fleet a folder.",
         ),
-    ] = "envbuild.lock",
+    ] = _OUT,
     check: Annotated[
         bool, typer.Option("--check", help="Only say whether the lock is of this plan (7 = not).")
     ] = False,
@@ -49,17 +53,27 @@ def command(
     ] = None,
 ) -> int:
     """Fix every byte a build takes from outside, by hash."""
-    from envbuild.cli.source import plan_from
+    from envbuild.cli.source import made_from, one_plan
     from envbuild.io import files
     from envbuild.lock import make
     from envbuild.lock.text import dump_lock
     from envbuild.values.codec import load
     from envbuild.values.lock import Lock
+    from envbuild.values.plan import Fleet
 
     show.one_output(out, as_json=output.json and not check)
     source, name = _names(source, name, check=check, upgrade=upgrade, bundle=bundle is not None)
     wanted = net.net()
-    plan = plan_from(source, request)
+    planned = made_from(source, request)
+    if isinstance(planned, Fleet):
+        from envbuild.cli import fleet_files
+
+        if check or upgrade or bundle or output.json:
+            what = "a fleet is locked image by image, and this flag is for one lock"
+            raise InputError(what, fix="leave it out, or lock the plan.json of one image's folder")
+        folder = Path(fleet_files.LOCKS if out == _OUT else out)
+        return fleet_files.lock(planned, folder, wanted, lambda: _engine(engine))
+    plan = one_plan(planned, source, request)
     if upgrade:
         from envbuild.lock import upgrade as anew
 

@@ -198,6 +198,31 @@ class IndexFlags(ReachFlags):
     apt_mirror: AptMirror = None
 
 
+class FleetFlags(Value):
+    """What is written for a fleet; of no use for one plan."""
+
+    format: Annotated[
+        Many, typer.Option("--format", help="Of a fleet: bake, slurm, kubernetes [bake].")
+    ] = None
+    repository: Annotated[
+        Text,
+        typer.Option("--repository", help="Of a fleet: registry.example/team of its images."),
+    ] = None
+    images: Annotated[
+        Text,
+        typer.Option("--images", help="Of a fleet: what bake's --metadata-file wrote; pins jobs."),
+    ] = None
+    require: Annotated[
+        Many, typer.Option("--require", help="Of a fleet: suites its jobs must pass [smoke].")
+    ] = None
+    gpus_per_node: Annotated[
+        int | None, typer.Option("--gpus-per-node", help="Of a fleet: GPUs a job asks for [1].")
+    ] = None
+    tool_image: Annotated[
+        Text, typer.Option("--tool-image", help="Of a fleet: image with envbuild, for kubernetes.")
+    ] = None
+
+
 class OutputFlags(Value):
     """How the result is shown."""
 
@@ -210,7 +235,7 @@ class OutputFlags(Value):
 
 
 _COMPARED = frozenset("<>=!~")
-_GROUPS = (RequestFlags, PullFlags, NetFlags, IndexFlags, OutputFlags)
+_GROUPS = (RequestFlags, PullFlags, NetFlags, IndexFlags, FleetFlags, OutputFlags)
 
 
 def expand(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from envbuild.cli import show
-from envbuild.cli.options import OutputFlags, RequestFlags, expand
+from envbuild.cli.options import FleetFlags, OutputFlags, RequestFlags, expand
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,29 +20,47 @@ _LOCK = "envbuild.lock"
 def command(
     *,
     request: RequestFlags,
+    fleet: FleetFlags,
     output: OutputFlags,
     source: Annotated[
-        str | None, typer.Argument(help="Plan file, context folder, or envbuild.yaml.")
+        str | None, typer.Argument(help="Plan or fleet file, context folder, or envbuild.yaml.")
     ] = None,
     out: Annotated[
         str, typer.Option("-o", "--output", help="The folder to write: new, empty, or a context.")
     ] = ".envbuild/context",
     lock: Annotated[
-        str | None, typer.Option("--lock", help="The lock of this plan; default ./envbuild.lock.")
+        str | None,
+        typer.Option(
+            "--lock", help="The lock; default ./envbuild.lock. Of a fleet a folder: envbuild.locks."
+        ),
     ] = None,
     no_lock: Annotated[
         bool, typer.Option("--no-lock", help="Tags and versions as they are on the day.")
     ] = False,
 ) -> int:
-    """Write the folder that builds the image without envbuild."""
-    from envbuild.cli.source import plan_from
+    """Write the folder that builds the image without envbuild.
+
+    Of a fleet (envbuild plan --fleet hosts.yaml --split -o fleet.json): the folder that bakes all
+    of its images, and jobs that certify them on every node.
+    """
+    from envbuild.cli.source import made_from, one_plan
     from envbuild.render.context import render
     from envbuild.render.folder import save
+    from envbuild.values.plan import Fleet
 
     if out == "-":
         what = "- is standard output, and a folder is written"
         raise InputError(what, fix="name a folder: -o DIR (./- if it has to be that one)")
-    plan = plan_from(source, request)
+    made = made_from(source, request)
+    if isinstance(made, Fleet):
+        from envbuild.cli import fleet_files
+
+        locks = None if no_lock else lock or fleet_files.LOCKS
+        return fleet_files.render(made, fleet, Path(out), locks, as_json=output.json)
+    if fleet != FleetFlags():
+        what = "flags of a fleet stand beside a plan for one image"
+        raise InputError(what, fix="envbuild plan --fleet hosts.yaml --split -o fleet.json")
+    plan = one_plan(made, source, request)
     context = render(plan, None if no_lock else _lock(plan, source, lock))
     save(context, Path(out))
     if output.json:

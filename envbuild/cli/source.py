@@ -20,7 +20,17 @@ def plan_from(source: str | None, flags: RequestFlags) -> Plan:
         InputError: as `made_from`, or the request takes several images.
         NoPlanError: the plan is a refusal.
     """
-    made = accepted(made_from(source, flags), source or "this")
+    return one_plan(made_from(source, flags), source, flags)
+
+
+def one_plan(made: Plan | Fleet, source: str | None, flags: RequestFlags) -> Plan:
+    """The plan of what a source got; arguments as in `made_from`.
+
+    Raises:
+        InputError: it is several images.
+        NoPlanError: it is a refusal.
+    """
+    made = accepted(made, source or "this")
     if isinstance(made, Fleet):
         what = f"this request takes {len(made.entries)} images, and this command makes one"
         again = flags.command(split=True)

@@ -27,7 +27,8 @@ def command(
     net: PullFlags,
     output: OutputFlags,
     targets: Annotated[
-        list[str], typer.Argument(help="Image (or its sha256:... digest), and files of evidence.")
+        list[str],
+        typer.Argument(help="Image (or its sha256:... digest), and files or folders of evidence."),
     ],
     key: Annotated[
         list[Path] | None, typer.Option("--key", help="Public key (PEM) of who may sign.")
@@ -51,6 +52,10 @@ def command(
     platform: Annotated[
         str, typer.Option("--platform", help="Of an image for several [this machine's].")
     ] = "",
+    nodes: Annotated[
+        str,
+        typer.Option("--nodes", help="File with names of nodes: a certificate of each, NODE.json."),
+    ] = "",
     shown: Annotated[
         str, typer.Option("--show", help=f"Print as JSON what counts: {', '.join(_SHOWN)}.")
     ] = "",
@@ -68,9 +73,12 @@ def command(
         raise InputError(what, fix=f"one of {', '.join(_SHOWN)}")
     keys = _keys(key or [], unsigned=unsigned)
     policy = _policy(require, cc, driver_min, max_age)
+    of_nodes = _nodes(nodes)
     about, found = _found(targets, platform, net)
     read = [verify.read(one, keys, about) for one in found]
-    answer = verify.verify(read, about=about, policy=policy, now=datetime.now(timezone.utc))
+    answer = verify.verify(
+        read, about=about, policy=policy, now=datetime.now(timezone.utc), of_nodes=of_nodes
+    )
     if shown:
         show.json(_shown(read, answer, shown))
     elif output.json:
@@ -95,6 +103,13 @@ def _keys(files: "Sequence[Path]", *, unsigned: bool) -> "tuple[Ed25519PublicKey
     return tuple(dsse.trusted_key(disk.read(path), str(path)) for path in files)
 
 
+def _nodes(path: str) -> tuple[str, ...]:
+    from envbuild.attest import nodes
+    from envbuild.io import files
+
+    return nodes.names(files.read(path).decode("utf-8", "replace"), path) if path else ()
+
+
 def _policy(
     require: list[str] | None, cc: list[str] | None, driver_min: str, max_age: str
 ) -> "Policy":
@@ -115,17 +130,22 @@ def _policy(
 
 def _found(targets: list[str], platform: str, net: PullFlags) -> "tuple[About, tuple[Found, ...]]":
     """The image that is asked about, and all evidence: of its registry, and in files."""
-    from envbuild.attest import fetch, verify
+    from envbuild.attest import fetch, nodes, verify
     from envbuild.engines import names
     from envbuild.io import files
 
+    targets = [
+        str(path)
+        for one in targets
+        for path in (nodes.files_in(Path(one)) if Path(one).is_dir() else (one,))
+    ]
     images = [one for one in targets if not Path(one).is_file()]
     if gone := [one for one in images if Path(one).suffix in {".json", ".jsonl"}]:
         what = f"there is no file {gone[0]}"
         raise InputError(what, fix="give what envbuild certify wrote")
     if len(images) > 1:
         what = f"{images[1]} is no file, and {images[0]} is asked about already"
-        raise InputError(what, fix="envbuild verify IMAGE [FILE ...]")
+        raise InputError(what, fix="envbuild verify IMAGE [FILE or FOLDER ...]")
     about: verify.About = verify.About()
     found: tuple[verify.Found, ...] = ()
     if images:

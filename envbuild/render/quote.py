@@ -14,6 +14,7 @@ _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)*"
 _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*(/[A-Za-z0-9_][A-Za-z0-9._+-]*)*")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:_-]*")
 _MINOR = re.compile(r"\d\.\d{1,2}")
+_CAPABILITY = re.compile(r"\d{1,2}\.\d")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FINGERPRINT = re.compile(r"[0-9A-F]{40}")
 _PATTERN = re.compile(r"[a-z0-9*][a-z0-9.*-]*|/\^[][a-z0-9+-]+\$/")
@@ -76,6 +77,11 @@ def version(text: str) -> str:
 def minor(text: str) -> str:
     """Two numbers, as of a Python or a C library (``3.11``); InputError for anything else."""
     return _matches(_MINOR, "a version like 3.11", text)
+
+
+def capability(text: str) -> str:
+    """A compute capability (``12.0``); InputError for anything else."""
+    return _matches(_CAPABILITY, "a compute capability", text)
 
 
 def path(text: str) -> str:

@@ -1,0 +1,76 @@
+"""One certificate a node: which nodes of a list have none, and which share a GPU; pure.
+
+A file's name says which node its certificate is from. Nobody signs that name; that two nodes show
+one GPU is seen, that two files were exchanged is not.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from envbuild.errors import InputError
+
+_ENDS = (".intoto.jsonl", ".jsonl", ".json")
+_SHOWN = 20  # nodes without a certificate that are named
+
+
+class Proved(NamedTuple):
+    """A certificate that counts: the file it is from, and its GPU."""
+
+    file: str
+    uuid: str
+
+
+def node_of(file: str) -> str:
+    """The node that a file is of: its name without the ending."""
+    name = Path(file).name
+    return next((name.removesuffix(end) for end in _ENDS if name.endswith(end)), name)
+
+
+def names(text: str, name: str) -> tuple[str, ...]:
+    """The nodes of a list, one a line.
+
+    Raises:
+        InputError: it names none, or one twice.
+    """
+    found = [line.strip() for line in text.splitlines() if line.strip()]
+    if not found or len(set(found)) < len(found):
+        what = f"{name} names no node" if not found else f"{name} names a node twice"
+        raise InputError(what, fix="write each node once, one a line")
+    return tuple(found)
+
+
+def uncovered(proved: Sequence[Proved], nodes: Sequence[str]) -> Iterator[str]:
+    """What speaks against "each of these nodes was certified", a reason each.
+
+    Args:
+        proved: every certificate that counts.
+        nodes: their names.
+    """
+    seen: dict[str, list[str]] = {}
+    for one in proved:
+        seen.setdefault(node_of(one.file), []).append(one.uuid)
+    lacking = [node for node in nodes if node not in seen]
+    if lacking:
+        more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+        yield f"no certificate that counts is from node {', '.join(lacking[:_SHOWN])}{more}"
+    owners: dict[str, str] = {}
+    for node in nodes:
+        for uuid in seen.get(node, ()):
+            if uuid and owners.setdefault(uuid, node) != node:
+                yield f"{owners[uuid]} and {node} show one GPU, {uuid}: one of them is not its own"
+
+
+def files_in(folder: Path) -> tuple[Path, ...]:
+    """The evidence in a folder: what is signed, and certificates that have nothing signed beside.
+
+    Raises:
+        InputError: there is none.
+    """
+    signed = sorted(folder.glob("*.jsonl"))
+    beside = {node_of(path.name) for path in signed}
+    found = sorted([*signed, *(p for p in folder.glob("*.json") if node_of(p.name) not in beside)])
+    if not found:
+        what = f"{folder} holds no certificate"
+        raise InputError(what, fix="give the folder of NODE.json or NODE.intoto.jsonl files")
+    return tuple(found)
