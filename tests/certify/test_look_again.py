@@ -1,4 +1,4 @@
-"""What the loader's cache names and the loader does not find is looked at once more, by its path."""
+"""A driver that the cache names and the loader does not find is asked for again, by its path."""
 
 import json
 from pathlib import Path
