@@ -115,10 +115,22 @@ def there(load: Event) -> bool:
     return not load.error.startswith(tuple(text.format(load.name) for text in _ABSENT))
 
 
-def cache_drivers(ran: Ran | None, absent: set[str]) -> tuple[str, ...]:
-    """Paths of driver libraries in the loader's cache, without names that are known ``absent``."""
+def _cached(seen: Seen, names: set[str]) -> tuple[str, ...]:
+    """Paths in the loader's cache of libraries with these names."""
+    ran = seen.step("ldconfig")
     found = _LDCONFIG.findall(ran.out if ran else "")
-    return tuple(path for name, path in found if name in {*DRIVER_LIBRARIES} - absent)
+    return tuple(dict.fromkeys(path for name, path in found if name in names))
+
+
+def _absent_drivers(seen: Seen) -> set[str]:
+    """Driver libraries that the loader was asked for and did not find."""
+    loaded = loads(seen.step("loads")) or {}
+    return {name for name in DRIVER_LIBRARIES if name in loaded and not there(loaded[name])}
+
+
+def stale(seen: Seen) -> tuple[str, ...]:
+    """Paths of driver libraries that the loader's cache names and the loader did not find."""
+    return _cached(seen, _absent_drivers(seen))
 
 
 class Packages(NamedTuple):
@@ -164,14 +176,17 @@ def baked(seen: Seen) -> tuple[str, ...]:
     """Paths of driver libraries that the loader takes from the image itself, without a GPU.
 
     A cache written while a driver was mounted still names it in an image made of that container:
-    what the loader itself found absent is not there. The local engine has no image: there only what
-    lies in the prefix counts.
+    what is not there either when it is asked for by its path is none. What is there is one, though
+    the loader did not take it here: it may for another user, word size or processor. The local
+    engine has no image: there only what lies in the prefix counts.
     """
     loaded = loads(seen.step("loads")) or {}
-    found = {name: event for name, event in loaded.items() if name in DRIVER_LIBRARIES}
-    absent = {name for name, event in found.items() if not there(event)}
-    paths = [event.path or name for name, event in found.items() if name not in absent]
-    paths += cache_drivers(seen.step("ldconfig"), absent)
+    absent, drivers = _absent_drivers(seen), {*DRIVER_LIBRARIES}
+    paths = [load.path or name for name, load in loaded.items() if name in drivers - absent]
+    paths += _cached(seen, drivers - absent)
+    if looked := seen.step("loads-cached"):
+        by_path = loads(looked) or {}
+        paths += [path for path in stale(seen) if path not in by_path or there(by_path[path])]
     if seen.subject.kind == "prefix":
         prefix = PurePosixPath(seen.subject.name)
         paths = [path for path in paths if prefix in PurePosixPath(path).parents]

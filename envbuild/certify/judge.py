@@ -7,7 +7,13 @@ from envbuild.certify.seen import Seen
 from envbuild.certify.suites import SUITES, before
 from envbuild.values.certificate import Check, SuiteResult, Verdict
 
-_SESSIONS = {"look": "toolchain", "compile": "toolchain", "work": "smoke", "reference": "smoke"}
+_SESSIONS = {
+    "look": "toolchain",
+    "look-again": "toolchain",
+    "compile": "toolchain",
+    "work": "smoke",
+    "reference": "smoke",
+}
 
 
 class Judgement(NamedTuple):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from envbuild.certify.arithmetic import evaluate, terms
 from envbuild.certify.card import Rating
-from envbuild.certify.stats import spread
+from envbuild.certify.stats import LEAST, spread
 from envbuild.certify.verdicts import ruled
 from envbuild.values.certificate import Blame, Check, Measure
 from envbuild.values.codec import Pairs, replace
@@ -150,6 +150,8 @@ def against(check: Check, measure: Measure, limit: Limit, blame: Blame) -> Check
         bounds=limit.bounds(measure.floor),
         terms=limit.terms,
     )
+    if measure.n < LEAST:
+        return ruled(check, "inconclusive", f"{measure.n} samples have no interval", "suite")
     share, least = measure.value / limit.value, measure.floor * limit.value
     if measure.value > limit.above * limit.value:
         reason = f"{share:.3f} of the limit cannot be: the measurement is invalid"

@@ -199,7 +199,9 @@ def _look(bench: steps.Bench, seen: Seen, say: Callable[[str], None]) -> Seen:
         why = session.says.strip()[-400:] or f"exit code {session.rc} and no output"
         fix = "the engine must see this machine's temporary folder (set TMPDIR to a shared one)"
         raise MachineError(what, why=why, fix=fix)
-    return _with(seen, session)
+    seen = _with(seen, session)
+    again = sessions.look_again(bench, facts.stale(seen))
+    return _with(seen, steps.run(bench, "look-again", again, env=_NO_GPU)) if again else seen
 
 
 def _compile(

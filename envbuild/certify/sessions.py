@@ -53,6 +53,11 @@ def look(bench: Bench, *, locked: bool) -> list[Step]:
     return steps
 
 
+def look_again(bench: Bench, paths: tuple[str, ...]) -> list[Step]:
+    """Whether libraries that the loader did not find by name are there by path."""
+    return [Step("loads-cached", (bench.probe("probe"), "loads", *paths))] if paths else []
+
+
 def other_target(promise: tuple[str, ...], targets: tuple[str, ...]) -> str:
     """A target that the code of the wrong-cc control is built for: a plain one, not promised.
 

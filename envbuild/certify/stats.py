@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from math import comb
 from typing import NamedTuple
 
+# Fewer samples have no interval that holds the median with 95 %.
+LEAST = 6
+
 
 class Spread(NamedTuple):
     """How samples lie; ``low`` and ``high`` hold the true median with 95 %.

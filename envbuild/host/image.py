@@ -85,6 +85,8 @@ def _look(engine: steps.Runner, answers: EngineFacts, here: Image) -> Seen:
             why = session.says.strip()[-400:] or f"exit code {session.rc} and no output"
             raise ImageError(what, why=why, fix=f"start it by hand: {engine.name} run {here.ref}")
         seen = _with(seen, session)
+        if again := sessions.look_again(bench, facts.stale(seen)):
+            seen = _with(seen, steps.run(bench, "look-again", again, env=_NO_GPU))
         names = facts.packages(seen.step("packages")).versions
         asked = [
             frameworks.step(bench, seen, step)

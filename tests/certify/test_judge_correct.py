@@ -202,3 +202,16 @@ def test_another_device() -> None:
     found = checks(edited('"uuid":"GPU-1"', '"uuid":"GPU-2"'))["plain-f64"]
     assert (found.verdict, found.blame) == ("fail", "machine")
     assert "GPU-1 was chosen, GPU-2 came in" in found.reason
+
+
+@pytest.mark.parametrize("which", ["integers", "reals"])
+@pytest.mark.parametrize("counts", ['0,"unreal":1', '1,"unreal":2', '32769,"unreal":0'])
+def test_counts_that_contradict_each_other_are_no_pass(which: str, counts: str) -> None:
+    start = f'"name":"plain_f32","which":"{which}","compared":32768,"wrong":'
+    check = checks(edited(f'{start}0,"unreal":0', f"{start}{counts}"))["plain-f32"]
+    assert (check.verdict, check.blame) == ("inconclusive", "suite")
+
+
+def test_a_control_that_finds_more_than_it_compared_is_none() -> None:
+    start = '"name":"plain_f32","which":"zeros","compared":'
+    assert checks(edited(f"{start}32768", f"{start}0"))["plain-f32"].verdict == "void"

@@ -1,5 +1,6 @@
 """What must be noticed in the answers of the suite `fast`: controls, data, whole lines."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -144,6 +145,50 @@ class TestAnswers:
             assert isinstance(ran, Ran)
             now = changed(seen(), f"fast.{part}", out=edit(ran.out))
             assert exit_code(now) in {4, 8, 9}
+
+    @pytest.mark.parametrize(
+        ("name", "series"),
+        [
+            ("fma.f32", "[]"),
+            ("fma.f32", "[17000000]"),
+            ("fma.f32", "[17000000, 17000000]"),
+            ("fma.f32", "[0, 0, 0, 0, 0, 0, 0]"),
+            ("fma.f32", "[-1, -1, -1, -1, -1, -1, -1]"),
+            ("fma.f32.half", "[0, 0, 0, 0, 0, 0, 0]"),
+        ],
+    )
+    def test_series_that_cannot_be_are_no_figure(self, name: str, series: str) -> None:
+        """Other counts than of the times beside them, and cycles that never went by."""
+        ran = seen().step("fast.compute")
+        assert ran is not None
+        line = rf'("samples", "name": "{re.escape(name)}"[^\n]*"cycles": )\[[^\]]*\]'
+        text, n = re.subn(line, rf"\1{series}", ran.out)
+        assert n == 1
+        found = checks(changed(seen(), "fast.compute", out=text))
+        assert found["fma-f32"].verdict == "inconclusive"
+
+    def test_a_device_without_sms_is_no_device(self) -> None:
+        ran = seen().step("fast.compute")
+        assert ran is not None
+        text, n = re.subn(r'("minor": "0", "sms": )132', r"\g<1>0", ran.out)
+        assert n == 1
+        found = checks(changed(seen(), "fast.compute", out=text))["fma-f32"]
+        assert (found.verdict, found.blame) == ("inconclusive", "suite")
+
+    def test_a_control_in_which_no_cycle_went_by_is_none(self) -> None:
+        ran = seen().step("fast.compute")
+        assert ran is not None
+        text, n = re.subn(r'"both_cycles": \d+', '"both_cycles": 0', ran.out)
+        assert n == 1
+        assert verdicts(changed(seen(), "fast.compute", out=text))["clock"] == "void"
+
+    def test_few_samples_are_no_interval(self) -> None:
+        ran = seen().step("fast.memory")
+        assert ran is not None
+        text = re.sub(r'("us": |"ns": |"cycles": )\[([^,\]]*)[^\]]*\]', r"\1[\2]", ran.out)
+        found = checks(changed(seen(), "fast.memory", out=text))["dram-read"]
+        assert (found.verdict, found.blame) == ("inconclusive", "suite")
+        assert found.reason == "1 samples have no interval"
 
     def test_a_call_that_fails_is_named(self) -> None:
         now = lines_without(seen(), "memory", "dram.read")

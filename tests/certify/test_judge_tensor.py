@@ -1,5 +1,7 @@
 """Tensor cores and the image's cuBLAS, judged: well, sick, cut, wrong, and whose fault it is."""
 
+import re
+
 import pytest
 
 from envbuild.certify.judge import judge
@@ -65,6 +67,17 @@ def test_what_people_read() -> None:
 
 class TestTensorCores:
     """The machine's, whatever is in the image."""
+
+    @pytest.mark.parametrize("field", ['"work": ', '"us": ['])
+    def test_what_was_measured_amiss_is_not_said_to_be_impossible(self, field: str) -> None:
+        """A part with odd samples of a type is no card that lacks the type: that is a skip."""
+        ran = seen().step("fast.tensor")
+        assert ran is not None
+        line = rf'("samples", "name": "tensor.f16"[^\n]*?{re.escape(field)})'
+        text, n = re.subn(line, r"\1-", ran.out)
+        assert n == 1
+        found = checks(changed(seen(), "fast.tensor", out=text))["tensor-f16"]
+        assert (found.verdict, found.blame) == ("inconclusive", "suite")
 
     def test_slow(self) -> None:
         found = checks(known(HEALTHY._replace(tensor=0.4)))["tensor-f16"]

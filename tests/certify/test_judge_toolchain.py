@@ -1,12 +1,13 @@
 """The judge on what the suite `toolchain` saw: compilers, code, loader, driver, lock."""
 
+import json
 import re
 
 import pytest
 
 from envbuild.certify.image import image_facts
 from envbuild.certify.judge import judge
-from envbuild.certify.seen import Seen
+from envbuild.certify.seen import Ran, Seen, Session
 from envbuild.values.codec import Pairs, replace
 from tests.certify import samples
 from tests.certify.judged import check, verdict
@@ -42,6 +43,39 @@ def test_a_cache_that_still_names_a_driver_which_is_gone_brings_none() -> None:
     assert loads is not None
     left = loads.out.replace("No such file or directory", "Permission denied", 1)
     assert verdict(changed(now, "loads", out=left), "toolchain.no-driver") == ("fail", "image")
+
+
+def looked_again(error: str) -> Seen:
+    """A cache names a driver that its name does not give; asked for by path, this came."""
+    path = "/opt/driver/libcuda.so.1"
+    now = changed(seen(), "ldconfig", out=f"\tlibcuda.so.1 (libc6,x86-64) => {path}\n")
+    event = {"event": "load", "name": path, "path": "" if error else path, "error": error}
+    ran = Ran(step="loads-cached", rc=0, out=json.dumps({**event, "signal": 0, "version": 0}))
+    session = Session(name="look-again", rc=0, steps=(ran,))
+    return replace(now, sessions=(*now.sessions, session))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "",  # for another processor: glibc-hwcaps
+        "/opt/driver/libcuda.so.1: cannot open shared object file: Permission denied",
+        "/opt/driver/libcuda.so.1: wrong ELF class: ELFCLASS32",
+    ],
+)
+def test_a_driver_that_only_the_cache_shows_is_one_if_it_is_there(error: str) -> None:
+    """glibc says that a cached library which this user may not read does not exist."""
+    now = looked_again(error)
+    assert verdict(now, "toolchain.no-driver") == ("fail", "image")
+    assert image_facts(now).drivers == ("/opt/driver/libcuda.so.1",)
+
+
+def test_a_cached_driver_that_is_gone_by_its_path_too_is_none() -> None:
+    absent = "cannot open shared object file: No such file or directory"
+    now = looked_again(f"/opt/driver/libcuda.so.1: {absent}")
+    assert verdict(now, "toolchain.no-driver")[0] == "pass"
+    silent = changed(now, "loads-cached", rc=1, out="")
+    assert verdict(silent, "toolchain.no-driver") == ("fail", "image")
 
 
 def test_a_control_whose_own_making_failed_is_none() -> None:

@@ -89,8 +89,8 @@ def no_driver(seen: Seen) -> Check:
         limit="none",
         value=",".join(found) or "none",
         inputs=Pairs({"looked for": ",".join(DRIVER_LIBRARIES)}),
-        rule="without a GPU, none of them resolves, by loading and, where that was not tried, by "
-        "the loader's cache; files in compat/ or stubs/ that nothing resolves are allowed",
+        rule="without a GPU, none of them resolves, by loading or by the loader's cache, unless "
+        "the file it names is gone; files in compat/ or stubs/ that nothing resolves are allowed",
     )
     loaded = facts.loads(seen.step("loads"))
     if loaded is None and not found:

@@ -109,4 +109,4 @@ def control(line: Line, name: str) -> Control:
     says = f"{line.wrong} of {line.compared} wrong"
     if line.expected:
         says += f", {line.expected} expected"
-    return Control(name=name, red=enough and line.wrong > 0, says=says)
+    return Control(name=name, red=enough and 0 < line.wrong <= line.compared, says=says)

@@ -78,6 +78,9 @@ def _judged(seen: Seen, form: Format, check: Check, answer: Answer[Line]) -> Che
         if line.compared != ROWS * COLUMNS:
             reason = f"{line.compared} of {ROWS * COLUMNS} results were compared"
             return ruled(check, "inconclusive", reason, "suite")
+        if not 0 <= line.unreal <= line.wrong <= line.compared:
+            reason = f"{line.wrong} results are wrong and {line.unreal} no number or infinite"
+            return ruled(check, "inconclusive", f"{reason}: that cannot be", "suite")
     inputs = {**dict(check.inputs), "largest error": f"{real.error:.1e} of sum|a*b|"}
     check = replace(
         check,

@@ -122,6 +122,13 @@ class Part(NamedTuple):
         found = line is not None and 0 < line.wrong <= line.compared
         return f"{line.wrong} of {line.compared} parts are wrong" if line and found else ""
 
+    def contradiction(self) -> str:
+        """What cannot be in any answer; empty = nothing is seen to be."""
+        device = self.one("device")
+        if device is not None and device.sms < 1:
+            return f"the device has {device.sms} SMs"
+        return next((f"samples of {x.name} are amiss" for x in self.lines if not _taken(x)), "")
+
     @property
     def reasons(self) -> int:
         """Every reason that was given for a low clock, before, while and after."""
@@ -129,6 +136,14 @@ class Part(NamedTuple):
         for line in self.lines:
             bits |= line.reasons if line.event == "health" else 0
         return bits
+
+
+def _taken(line: Line) -> bool:
+    """Each series of a line has one value a sample, and time and cycles went by in each."""
+    told = (line.us, line.cycles, line.ours_us, line.image_us, line.ours_cycles, line.image_cycles)
+    lengths = {len(series) for series in (*told, line.ns) if series}
+    worked = line.event != "samples" or line.work > 0
+    return worked and len(lengths) < 2 and all(value > 0 for series in told for value in series)
 
 
 def part(seen: Seen, name: str) -> Part:
@@ -141,6 +156,8 @@ def part(seen: Seen, name: str) -> Part:
     named = [(e.event, e.name or e.when) for e in answer.lines if e.event != "failed"]
     if len(set(named)) != len(named):
         return Part((), ("inconclusive", f"the answer of {name} names a result twice", "suite"))
+    if odd := Part(answer.lines).contradiction():
+        return Part((), ("inconclusive", f"the answer of {name} cannot be: {odd}", "suite"))
     device, gpu = answer.one("device"), seen.choice.gpu
     if device is None or not answer.one("attributes"):
         failed = answer.one("failed")

@@ -119,7 +119,9 @@ def _inputs(before: Line | None, source: str, bits: int, busy: int) -> dict[str,
 
 def _paused(answer: Part) -> tuple[Control, ...]:
     spins = answer.one("spins")
-    if spins is None or min(spins.spun_cycles, spins.spun_ns, spins.both_ns) <= 0:
+    if spins is None or min(spins.spun_cycles, spins.spun_ns) <= 0:
+        return ()
+    if min(spins.both_cycles, spins.both_ns) <= 0:
         return ()
     alone = spins.spun_cycles / spins.spun_ns
     share = spins.both_cycles / spins.both_ns / alone
