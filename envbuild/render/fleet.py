@@ -29,7 +29,7 @@ class Group(NamedTuple):
     nodes: tuple[FleetNode, ...]
 
     @property
-    def count(self) -> int:
+    def machines(self) -> int:
         """How many machines they are."""
         return sum(node.count for node in self.nodes)
 
