@@ -11,7 +11,7 @@ from envbuild.cli.options import OutputFlags, PullFlags, capabilities, expand, s
 from envbuild.errors import InputError, InterruptedByUser, MachineError, StaleError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -124,10 +124,16 @@ def command(
     from envbuild.io.workspace import Workspace
     from envbuild.values.codec import dump
 
-    running = {"IMAGE": image, "--also": also, "--cc": cc, "--engine": engine, "--rootfs": rootfs}
+    running: dict[str, object] = {
+        "IMAGE": image,
+        "--also": also,
+        "--cc": cc,
+        "--engine": engine,
+        "--rootfs": rootfs,
+    }
     running |= {"--env": env, "--record": record, "--device": device, "--access": access}
     replaced = {"--host": host, "--image-facts": image_facts}
-    _no_idle_flag(observed, running | {"--faults": faults}, replaced)
+    _no_idle_flag(observed, {**running, "--faults": faults}, replaced)
     if require is not None and not suites(require):
         raise InputError("--require names no suite", fix="--require smoke, or leave it out")
     wanted = reports.Reports(junit, html, markdown, compare, output.json)
@@ -194,7 +200,7 @@ def command(
 
 
 def _no_idle_flag(
-    observed: Path | None, running: dict[str, object], replaced: dict[str, object]
+    observed: Path | None, running: "Mapping[str, object]", replaced: "Mapping[str, object]"
 ) -> None:
     """Refuse what would have no effect: who gave it would believe that it had.
 
