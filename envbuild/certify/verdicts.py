@@ -74,14 +74,14 @@ def _code(check: Check) -> int:
 def run_exit(suites: Sequence[SuiteResult], below: Sequence[str] = ()) -> int:
     """The exit code of a run: the worst of the required suites; none required ran = 9.
 
-    Suites ``below`` a required one need not pass, but nothing in them may have failed: what was
-    seen to be wrong is never certified.
+    Suites ``below`` a required one need not pass, but nothing in them may have failed or be void:
+    what was seen to be wrong is never certified, nor what a broken measurement stands under.
     """
     codes = {exit_code(one.checks) for one in suites if one.required}
     if not codes:
         return 9
     lower = (check for one in suites if one.name in below for check in one.checks)
-    codes |= {_code(check) for check in lower if check.verdict == "fail"}
+    codes |= {_code(check) for check in lower if check.verdict in {"fail", "void"}}
     return next((code for code in (9, 4, 6, 8) if code in codes), 0)
 
 
