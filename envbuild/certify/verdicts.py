@@ -80,8 +80,11 @@ def run_exit(suites: Sequence[SuiteResult], below: Sequence[str] = ()) -> int:
     codes = {exit_code(one.checks) for one in suites if one.required}
     if not codes:
         return 9
-    lower = (check for one in suites if one.name in below for check in one.checks)
-    codes |= {_code(check) for check in lower if check.verdict in {"fail", "void"}}
+    lower = [check for one in suites if one.name in below for check in one.checks]
+    codes |= {_code(check) for check in lower if check.verdict == "fail"}
+    # Whatever was found above it says more than that a check below proves nothing.
+    if codes == {0} and any(check.verdict == "void" for check in lower):
+        return 9
     return next((code for code in (9, 4, 6, 8) if code in codes), 0)
 
 
