@@ -74,14 +74,17 @@ def _code(check: Check) -> int:
 def run_exit(suites: Sequence[SuiteResult], below: Sequence[str] = ()) -> int:
     """The exit code of a run: the worst of the required suites; none required ran = 9.
 
-    Suites ``below`` a required one need not pass, but nothing in them may have failed: what was
-    seen to be wrong is never certified.
+    Suites ``below`` a required one need not pass, but nothing in them may have failed or be void:
+    what was seen to be wrong is never certified, nor what a broken measurement stands under.
     """
     codes = {exit_code(one.checks) for one in suites if one.required}
     if not codes:
         return 9
-    lower = (check for one in suites if one.name in below for check in one.checks)
+    lower = [check for one in suites if one.name in below for check in one.checks]
     codes |= {_code(check) for check in lower if check.verdict == "fail"}
+    # Whatever was found above it says more than that a check below proves nothing.
+    if codes == {0} and any(check.verdict == "void" for check in lower):
+        return 9
     return next((code for code in (9, 4, 6, 8) if code in codes), 0)
 
 

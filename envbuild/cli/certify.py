@@ -11,7 +11,7 @@ from envbuild.cli.options import OutputFlags, PullFlags, capabilities, expand, s
 from envbuild.errors import InputError, InterruptedByUser, MachineError, StaleError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -133,9 +133,18 @@ def command(
     from envbuild.io.workspace import Workspace
     from envbuild.values.codec import dump, replace
 
-    if observed is None and (host or image_facts):
-        what = "--host and --image-facts replace what was observed elsewhere"
-        raise InputError(what, fix="give --observed FILE too (envbuild certify --record FILE)")
+    running: dict[str, object] = {
+        "IMAGE": image,
+        "--also": also,
+        "--cc": cc,
+        "--engine": engine,
+        "--rootfs": rootfs,
+    }
+    running |= {"--env": env, "--record": record, "--device": device, "--access": access}
+    replaced = {"--host": host, "--image-facts": image_facts}
+    _no_idle_flag(observed, {**running, "--faults": faults}, replaced)
+    if require is not None and not suites(require):
+        raise InputError("--require names no suite", fix="--require smoke, or leave it out")
     wanted = reports.Reports(junit, html, markdown, compare, output.json)
     old = reports.ready(wanted)
     signer = _signer(sign, attach=attach, no_image=bool(observed or rootfs))
@@ -199,6 +208,23 @@ def command(
         what, why = "certify was interrupted", f"what it had seen by then is kept in {target}"
         raise InterruptedByUser(what, why=why, fix="run it again for the rest")
     return code
+
+
+def _no_idle_flag(
+    observed: Path | None, running: "Mapping[str, object]", replaced: "Mapping[str, object]"
+) -> None:
+    """Refuse what would have no effect: who gave it would believe that it had.
+
+    Raises:
+        InputError: a flag of a run stands beside --observed, or one of a replay without it.
+    """
+    idle = [name for name, value in (running if observed else replaced).items() if value]
+    if idle and observed:
+        what = f"with --observed nothing runs: {', '.join(idle)} would have no effect"
+        raise InputError(what, fix="leave it out, or leave out --observed to run")
+    if idle:
+        what = f"{' and '.join(idle)}: that replaces what was observed elsewhere"
+        raise InputError(what, fix="give --observed FILE too (envbuild certify --record FILE)")
 
 
 def _signer(path: Path | None, *, attach: bool, no_image: bool) -> "Ed25519PrivateKey | None":

@@ -1,6 +1,7 @@
 """Observations of real runs, judged again: the same verdict, and the same defects turn them red."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,14 @@ def test_a_cache_that_names_a_driver_left_behind() -> None:
     assert listed is not None
     assert "libcuda.so.1 (libc6,x86-64) => /usr/local/nvidia" in listed.out
     assert image.image_facts(now).drivers == ()
+
+
+def test_a_control_that_stays_green_below_what_is_required_is_no_certificate() -> None:
+    """The control of `smoke` finds nothing: `fast` stands on a comparison that cannot fail."""
+    now = recorded("h200-local-fast-1.seen.json")
+    assert judge(now, ("fast",)).exit == 0
+    ran = now.step("smoke")
+    assert ran is not None
+    text, n = re.subn(r'("event":"skipped".*"wrong":)\d+', r"\g<1>0", ran.out)
+    assert n == 1
+    assert judge(changed(now, "smoke", out=text), ("fast",)).exit == 9

@@ -109,6 +109,13 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
         ("--observed", str(PODMAN), "--host", str(PODMAN)),
         ("--observed", str(PODMAN), "--image-facts", str(odd)),
         ("--observed", str(PODMAN), "--require", "swift"),
+        ("--observed", str(PODMAN), "--require", ""),
+        ("--require", " , "),
+        ("--observed", str(PODMAN), "made/other:1"),
+        ("--observed", str(PODMAN), "--engine", "docker"),
+        ("--observed", str(PODMAN), "--cc", "6.1"),
+        ("--observed", str(PODMAN), "--faults"),
+        ("--observed", str(PODMAN), "--record", str(tmp_path / "again.json")),
     ):
         assert command(["certify", *argv]) == 2
         out, err = capsys.readouterr()

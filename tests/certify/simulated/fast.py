@@ -46,7 +46,8 @@ class Bench:
         """A time as it is measured: now and then longer, hardly ever shorter."""
         off = self.random.gauss(0, self.trouble.noise * share)
         slow = 0.5 if self.random.random() < self.trouble.spikes else 0.0
-        return value * (1 + off + slow * self.random.random())
+        # No noise makes a time negative.
+        return value * max(0.05, 1 + off + slow * self.random.random())
 
     def samples(self, name: str, work: float, us: float, *, blocks: int = 0, few: bool = False,
                 device: bool = True) -> None:  # fmt: skip
