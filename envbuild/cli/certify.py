@@ -6,19 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envbuild.cli import reports, show
+from envbuild.cli import reports, show, signing
 from envbuild.cli.options import OutputFlags, PullFlags, capabilities, expand, suites
 from envbuild.errors import InputError, InterruptedByUser, MachineError, StaleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from envbuild.attest.publish import Signed
     from envbuild.engines.find import Found
     from envbuild.io.net import Net
-    from envbuild.io.oci import Manifest
     from envbuild.io.workspace import Workspace
     from envbuild.values.certificate import Certificate
     from envbuild.values.image import Image
@@ -133,21 +129,17 @@ def command(
     from envbuild.io.workspace import Workspace
     from envbuild.values.codec import dump, replace
 
-    running: dict[str, object] = {
-        "IMAGE": image,
-        "--also": also,
-        "--cc": cc,
-        "--engine": engine,
-        "--rootfs": rootfs,
-    }
-    running |= {"--env": env, "--record": record, "--device": device, "--access": access}
-    replaced = {"--host": host, "--image-facts": image_facts}
-    _no_idle_flag(observed, {**running, "--faults": faults}, replaced)
+    running = {
+        "IMAGE": image, "--also": also, "--cc": cc, "--engine": engine, "--rootfs": rootfs,
+        "--env": env, "--record": record, "--device": device, "--access": access,
+        "--faults": faults, "--trusted": trusted,
+    }  # fmt: skip
+    _no_idle_flag(observed, running, {"--host": host, "--image-facts": image_facts})
     if require is not None and not suites(require):
         raise InputError("--require names no suite", fix="--require smoke, or leave it out")
     wanted = reports.Reports(junit, html, markdown, compare, output.json)
     old = reports.ready(wanted)
-    signer = _signer(sign, attach=attach, no_image=bool(observed or rootfs))
+    signer = signing.signer(sign, attach=attach, no_image=bool(observed or rootfs))
     if observed:
         certificate = _replayed(
             observed,
@@ -181,7 +173,7 @@ def command(
         found, subject, ours = _image(image, engine, space, net.net())
         policy = replace(policy, trusted=trusted or _built_here(space, subject))
     show.note(f"engine    {found.why}")
-    place = _place(found, subject, net.net(), attach=attach) if signer else None
+    place = signing.place(found, subject, net.net(), attach=attach) if signer else None
     machine = this_machine()
     reports.refuse_other(old, machine)
     seen = run.observations(
@@ -198,7 +190,9 @@ def command(
         files.write(target, dump(certificate))
     if signer and proof and not seen.interrupted:
         more = publish.known(found.engine, subject, built, fixed)
-        _publish(publish.signed(certificate, more, signer), proof, subject.ref, place, net.net())
+        signing.publish(
+            publish.signed(certificate, more, signer), proof, subject.ref, place, net.net()
+        )
     if record:
         files.write(record, dump(seen))
     if calibrate:
@@ -225,45 +219,6 @@ def _no_idle_flag(
     if idle:
         what = f"{' and '.join(idle)}: that replaces what was observed elsewhere"
         raise InputError(what, fix="give --observed FILE too (envbuild certify --record FILE)")
-
-
-def _signer(path: Path | None, *, attach: bool, no_image: bool) -> "Ed25519PrivateKey | None":
-    """The key to sign with, read before anything runs."""
-    from envbuild.attest import dsse
-    from envbuild.io import files
-
-    if path is None and not attach:
-        return None
-    if path is None or no_image:
-        what = (
-            "--attach attaches what is signed" if path is None else "only an image's run is signed"
-        )
-        raise InputError(what, fix="envbuild certify IMAGE --sign key.pem [--attach]")
-    return dsse.signing_key(files.read(path), str(path))
-
-
-def _place(found: "Found", image: "Image", net: "Net", *, attach: bool) -> "Manifest | None":
-    """Where what is signed is attached; refused before anything runs where it cannot be."""
-    from envbuild.attest import publish
-
-    if found.engine.name == "local":
-        what = "a folder of this machine is no image: nobody else could have what is signed"
-        raise InputError(what, fix="sign the certificate of an image: --engine docker, or podman")
-    return publish.in_registry(image, net) if attach else None
-
-
-def _publish(
-    made: "tuple[Signed, ...]", path: Path, ref: str, place: "Manifest | None", net: "Net"
-) -> None:
-    """Keep what was signed, and attach it where the image is."""
-    from envbuild.attest import publish
-    from envbuild.io import files
-
-    files.write(path, b"".join(one.envelope + b"\n" for one in made))
-    show.note(f"signed    {path}")
-    if place is not None:
-        publish.attach(ref, place, made, net)
-        show.note(f"attached  {len(made)} statements to {place.digest}")
 
 
 def _calibrate(certificate: "Certificate", path: Path) -> None:

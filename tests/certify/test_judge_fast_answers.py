@@ -190,6 +190,13 @@ class TestAnswers:
         assert (found.verdict, found.blame) == ("inconclusive", "suite")
         assert found.reason == "1 samples have no interval"
 
+    @pytest.mark.parametrize("part", ["compute", "memory", "copies"])
+    def test_an_answer_without_its_end_is_none(self, part: str) -> None:
+        """The program ended with 0 before it had said all."""
+        found = verdicts(lines_without(seen(), part, "end"))
+        assert "inconclusive" in found.values()
+        assert exit_code(lines_without(seen(), part, "end")) == 8
+
     def test_a_call_that_fails_is_named(self) -> None:
         now = lines_without(seen(), "memory", "dram.read")
         ran = now.step("fast.memory")

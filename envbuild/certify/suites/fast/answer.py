@@ -166,6 +166,8 @@ def part(seen: Seen, name: str) -> Part:
     wanted = gpu.uuid if gpu and gpu.uuid and gpu.uuid.startswith("GPU-") else device.uuid
     if device.uuid != wanted:
         return Part((), ("fail", f"{wanted} was chosen, {device.uuid} came in", "machine"))
+    if answer.one("end") is None:
+        return Part((), ("inconclusive", f"the answer of {name} has no end", "suite"))
     return Part(answer.lines)
 
 
