@@ -23,7 +23,7 @@ from tests import oci
 from tests.integration.command import CLI, envbuild
 from tests.integration.conftest import service
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.apart]
 
 # What an ordinary user of a cluster is: no root, and a user namespace in its place.
 NOBODY = ("unshare", "--user", "--map-user=65534", "--map-group=65534")

@@ -24,7 +24,7 @@ from tests.integration.daemon import second
 from tests.integration.leaks import Search, Watch, said
 from tests.integration.test_reproduce import SMALL
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.apart]
 LOGINS = ("name", "password")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from envbuild.io.ociarchive import read
-from tests.integration.command import envbuild, private, start, until
+from tests.integration.command import ROOT, envbuild, private, start, until
 from tests.integration.conftest import service
 from tests.integration.daemon import Daemon, second
 
@@ -81,6 +81,7 @@ def control(tmp_path_factory: pytest.TempPathFactory, busybox: bytes) -> Path:
     own = {k: v for k, v in os.environ.items() if not k.startswith(("ENVBUILD_", "DOCKER_"))}
     bin_ = service("ENVBUILD_TEST_NEWEST_BIN")
     own |= {"DOCKER_HOST": service("ENVBUILD_TEST_NEWEST"), "PATH": f"{bin_}:{own['PATH']}"}
+    own |= {"PYTHONPATH": ROOT}
     done = envbuild(own, place, "build", context(place, busybox, *STEPS), "-o", "image.tar")
     assert done.returncode == 0, done.stderr
     return place / "image.tar"

@@ -119,7 +119,7 @@ def push(
     digest = ""
     for platform in platforms:
         system, arch = platform.split("/")
-        bare = [sha(gzip.decompress(data)) for data in layers]
+        bare = [sha(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data) for data in layers]
         config = json.dumps(
             {"os": system, "architecture": arch, "rootfs": {"type": "layers", "diff_ids": bare}}
         ).encode()
