@@ -98,8 +98,9 @@ def packages(engine: Runner, ref: str) -> Packages:
     """
     if engine.name == "local":
         raise InputError("a prefix holds no packages of its own", fix="name an image")
-    # Root reads every database; nothing of this machine is mounted.
-    spec = RunSpec(argv=("/bin/sh", "-c", _SCRIPT), user="0", timeout=_TIMEOUT)
+    # Root with its rights reads every database; nothing of this machine is mounted.
+    argv = ("/bin/sh", "-c", _SCRIPT)
+    spec = RunSpec(argv=argv, user="0", capable=True, timeout=_TIMEOUT)
     done = engine.run(ref, spec)
     if done.rc in {126, 127} and not done.out:
         return Packages(missing=("The image has no shell: its packages could not be read.",))
