@@ -16,6 +16,7 @@ import pytest
 
 from envbuild.engines.base import Engine
 from envbuild.engines.find import make as make_engine
+from envbuild.io import files
 from envbuild.io.net import Net
 from envbuild.values.image import BuildContext, File, Image
 from tests.integration.certifying import Make
@@ -97,7 +98,9 @@ def standin(registry: str, old_docker: str, tmp_path_factory: pytest.TempPathFac
     """The mirror has the stand-ins for the vendor's image and its OS."""
     if platform.machine() != "x86_64":
         pytest.skip("the stand-in's compiler is for x86_64")
-    ensure(registry, old_docker, tmp_path_factory.mktemp("standin"))
+    # Those that run beside the others need them, too.
+    with files.locked(STATE / "standin"):
+        ensure(registry, old_docker, tmp_path_factory.mktemp("standin"))
 
 
 @pytest.fixture(scope="session")

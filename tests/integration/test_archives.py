@@ -34,7 +34,7 @@ from tests.integration.standin import make as stand
 from tests.lock import serving, vendor
 from tests.render import plans
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.apart]
 
 SOURCES = ("apt", "redist", "conda")
 TREE = "/usr/local/cuda-12.4"
