@@ -49,6 +49,9 @@ def baked(
         (cli.folder / f"envbuild.locks/{name}.lock").write_bytes(lock)
     done = cli("render", "fleet.json", "--repository", "envbuild-test/fleet", "-o", "folder")
     assert done.returncode == 0, done.stderr
+    # This machine reaches no hub: the bases come from the mirror, as `build` takes them.
+    for path in (cli.folder / "folder").glob("*/Dockerfile"):
+        path.write_text(path.read_text().replace("docker.io/library/", f"{cli.mirror}/library/"))
     # Debian's docker of that release has no buildx of its own.
     config = tmp_path_factory.mktemp("config")
     (config / "cli-plugins").mkdir()
@@ -79,8 +82,9 @@ def test_each_image_of_the_fleet_is_the_one_that_build_made(baked: Baked) -> Non
     for name, one in baked.images.items():
         image = make("docker").inspect(f"envbuild-test/fleet/{name}")
         assert image is not None
-        assert image.config == one.image().config
-        assert image.labels.get("envbuild.promise") == one.image().labels.get("envbuild.promise")
+        assert image.diff_ids == one.image().diff_ids
+        for label in ("envbuild.promise", "envbuild.plan", "envbuild.lock"):
+            assert image.labels.get(label) == one.image().labels.get(label)
 
 
 def test_nothing_was_built_twice(baked: Baked) -> None:
