@@ -1,11 +1,9 @@
 """How this machine reaches the world. Nothing of it is ever stored in a plan, lock or image."""
 
-import json
 import os
 import re
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
-from urllib.request import getproxies_environment
 
 from envbuild.errors import InputError
 from envbuild.values.codec import Value
@@ -158,6 +156,8 @@ def docker_proxies() -> dict[str, str]:
     Docker passes them as build arguments, and BuildKit's history of builds keeps those, logins
     and all: steps get them as a secret instead.
     """
+    import json
+
     folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
     try:
         config = json.loads((Path(folder) / "config.json").read_bytes())
@@ -170,6 +170,9 @@ def docker_proxies() -> dict[str, str]:
 
 def stand_ins(net: Net) -> dict[str, str]:
     """Host of each mirror and proxy, and the word that logs have in its place."""
+    # Imported here: both are slow, and `plan` needs neither.
+    from urllib.request import getproxies_environment
+
     found = {}
     proxies = [url for name, url in getproxies_environment().items() if name != "no"]
     proxies += [url for name, url in docker_proxies().items() if name != "no_proxy"]
