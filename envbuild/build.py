@@ -217,6 +217,11 @@ def _made(engine: Engine, context: BuildContext, tag: str, net: Net, target: str
 
     with rebuilding(staging.file_of(context, LOCK), net):
         image = engine.build(context, tag, net, target)
+    return by(engine, image)
+
+
+def by(engine: Engine, image: Image) -> Image:
+    """The image, with the engine that has just built it."""
     return replace(image, builder=(engine.name, *filter(None, (engine.probe().version,))))
 
 

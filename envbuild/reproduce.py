@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from envbuild.build import by
 from envbuild.compare import differences
 from envbuild.engines import staging
 from envbuild.engines.base import Engine
@@ -182,7 +183,7 @@ def reproduced(
         found = _judged(earlier or made, made, wanted, maker)
         if found.verdict == "different":
             return found
-        space.save("image.json", maker.load(made.path, made.manifest, tag))
+        space.save("image.json", by(maker, maker.load(made.path, made.manifest, tag)))
         if keep is None:
             return found
         _move(made.path, keep)

@@ -171,7 +171,7 @@ def command(
         found, subject, ours = _folder(rootfs, env or [], image or engine)
     else:
         found, subject, ours = _image(image, engine, space, net.net())
-        policy = replace(policy, trusted=trusted or _built_here(space, subject))
+        policy = replace(policy, trusted=trusted or ours)
     show.note(f"engine    {found.why}")
     place = signing.place(found, subject, net.net(), attach=attach) if signer else None
     machine = this_machine()
@@ -188,6 +188,7 @@ def command(
     certificate = run.state(seen, policy.require)
     with contextlib.nullcontext() if out else space.held():
         files.write(target, dump(certificate))
+    saved = f"{target} (unsigned)" if proof is None or seen.interrupted else f"{proof} (signed)"
     if signer and proof and not seen.interrupted:
         more = publish.known(found.engine, subject, built, fixed)
         signing.publish(
@@ -197,7 +198,7 @@ def command(
         files.write(record, dump(seen))
     if calibrate:
         _calibrate(certificate, calibrate)
-    code = reports.show_all(certificate, target, wanted, old)
+    code = reports.show_all(certificate, saved, wanted, old)
     if seen.interrupted:
         what, why = "certify was interrupted", f"what it had seen by then is kept in {target}"
         raise InterruptedByUser(what, why=why, fix="run it again for the rest")
@@ -283,7 +284,7 @@ def _can_write(paths: "Iterable[Path]") -> None:
 def _image(
     ref: str | None, engine: str | None, space: "Workspace", net: "Net"
 ) -> "tuple[Found, Image, bool]":
-    """The engine, the image as that engine has it, and whether it is the one built here."""
+    """The engine, the image as that engine has it, and whether it was built here, by any name."""
     from envbuild.certify.subject import repository
     from envbuild.engines.find import holding
     from envbuild.engines.names import mirrored
@@ -297,14 +298,13 @@ def _image(
     name = ref or (built.ref if built else "")
     found = holding(name, engine)
     have = found.engine.inspect(name)
-    same = have is not None and built is not None and have.config == built.config
-    if ref is None and not same:
+    if ref is None and not (have and built and have.config == built.config):
         what = f"{name} was built here, and {found.engine.name} has "
         what += "another image under this name" if have else "it no longer"
         raise StaleError(what, fix="build it again: envbuild build; or name the image to certify")
-    ours = same and built is not None and built.ref == name
     subject = have or found.engine.pull(name, net)
-    if same and built is not None:
+    ours = built is not None and subject.config == built.config
+    if ours and built is not None:
         subject = replace(subject, builder=built.builder)
     if subject.manifest and "@" not in name and mirrored(name, net):
         # Only a mirror says that this tag is this digest: the user must say so himself.
@@ -312,14 +312,6 @@ def _image(
         pinned = f"{repository(name)}@{subject.manifest}"
         raise InputError(what, fix=f"say which one you mean: envbuild certify {pinned}")
     return found, subject, ours
-
-
-def _built_here(space: "Workspace", image: "Image") -> bool:
-    """This workspace built it, whatever it is called: labels could be anybody's."""
-    from envbuild.values.image import Image
-
-    built = space.load(Image, "image.json")
-    return built is not None and built.config == image.config
 
 
 def _folder(rootfs: str | None, env: list[str], other: str | None) -> "tuple[Found, Image, bool]":

@@ -70,7 +70,7 @@ def refuse_other(old: "Certificate | None", host: "Host") -> None:
 
 
 def show_all(
-    certificate: "Certificate", saved: Path | None, wanted: Reports, old: "Certificate | None"
+    certificate: "Certificate", saved: str | None, wanted: Reports, old: "Certificate | None"
 ) -> int:
     """Write the reports, print the result; the exit code is that of the verdict or comparison.
 
@@ -125,13 +125,13 @@ def _write(certificate: "Certificate", wanted: Reports, found: "Comparison | Non
         show.write(wanted.markdown, markdown(certificate, found))
 
 
-def _print(certificate: "Certificate", saved: Path | None) -> None:
+def _print(certificate: "Certificate", saved: str | None) -> None:
     import shutil
 
     from envbuild.certify.report.table import coloured, table
 
     width = shutil.get_terminal_size((120, 24)).columns
-    text = show.clean(table(certificate, str(saved) if saved else None, width))
+    text = show.clean(table(certificate, saved, width))
     show.result(coloured(_fitting(text), show.paint))
 
 

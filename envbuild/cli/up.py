@@ -134,4 +134,5 @@ def _report(
 ) -> None:
     from envbuild.cli.reports import Reports, show_all
 
-    show_all(certificate, space.path("certificate.json"), Reports(junit, json=as_json), None)
+    saved = f"{space.path('certificate.json')} (unsigned)"
+    show_all(certificate, saved, Reports(junit, json=as_json), None)

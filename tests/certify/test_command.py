@@ -44,7 +44,8 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Plan | None]:
 def test_the_image_that_was_built_here_has_its_plan(asked: list[Plan | None]) -> None:
     assert command(ARGV) == 0
     assert command([*ARGV, "made/here:1"]) == 0
-    assert asked == [PLAN, PLAN]
+    assert command([*ARGV, here.DIGEST]) == 0
+    assert asked == [PLAN, PLAN, PLAN]
     assert json.loads(Path(".envbuild/certificate.json").read_bytes())["exit"] == 0
 
 

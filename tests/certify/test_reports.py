@@ -30,12 +30,12 @@ def test_runtimes_are_told_apart() -> None:
 
 
 def test_the_table_of_a_pass() -> None:
-    text = table(run.state(seen(), ("toolchain", "smoke")), "c.json")
+    text = table(run.state(seen(), ("toolchain", "smoke")), "c.json (unsigned)")
     assert "toolchain pass 5/5  nvcc 13.0.88; gcc 12.2 allowed (up to 15); SASS for sm_90" in text
     assert "smoke     pass 4/4  16 777 219 sums right, each call checked; driver 13.0" in text
     assert "controls  10 of 10 turned red: " in text
     assert "CERTIFIED toolchain, smoke, cc 9.0, config sha256:aaaaaaaaaaaa… on GPU-1" in text
-    assert "c.json (unsigned)" in text
+    assert text.splitlines()[3].endswith("  → c.json (unsigned)")
 
 
 def test_the_table_without_a_gpu_names_the_choice() -> None:

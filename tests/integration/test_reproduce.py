@@ -63,6 +63,7 @@ def test_two_builds_have_one_digest_and_the_image_is_the_archive(
     assert found.manifest == found.other == read(out).manifest
     image = load(Image, (tmp_path / ".envbuild/image.json").read_bytes(), "image.json")
     assert (image.ref, image.manifest) == ("envbuild-test/bits:1", found.manifest)
+    assert image.builder[0] == "docker"
     assert image.diff_ids == found.diff_ids
     assert sorted(path.name for path in (tmp_path / ".envbuild").iterdir()) == [
         ".gitignore",

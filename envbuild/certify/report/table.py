@@ -120,7 +120,7 @@ def _verdict(c: Certificate, saved: str | None) -> str:
     line += f", {c.subject.kind} {_digest(c.subject.digest)}"
     if c.device:
         line += f" on {c.device.uuid[:12]}… ({c.device.name}, {c.access})"
-    return one_line(line) + (f"  → {saved} (unsigned)" if saved else "")
+    return one_line(line) + (f"  → {saved}" if saved else "")
 
 
 def _digest(digest: str | None) -> str:
