@@ -61,6 +61,21 @@ def uncovered(proved: Sequence[Proved], nodes: Sequence[str]) -> Iterator[str]:
                 yield f"{owners[uuid]} and {node} show one GPU, {uuid}: one of them is not its own"
 
 
+def evidence(path: str) -> tuple[Path, ...]:
+    """A file of evidence, or all that a folder has; ``-`` is standard input.
+
+    Raises:
+        InputError: it is not there, or a folder without any.
+    """
+    found = Path(path)
+    if found.is_dir():
+        return files_in(found)
+    if path != "-" and not found.exists():
+        what = f"there is no file {path}"
+        raise InputError(what, fix="envbuild verify IMAGE [FILE or FOLDER ...]")
+    return (found,)
+
+
 def files_in(folder: Path) -> tuple[Path, ...]:
     """The evidence in a folder: what is signed, and certificates that have nothing signed beside.
 

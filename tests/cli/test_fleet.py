@@ -78,7 +78,7 @@ def test_slurm_gives_a_certificate_a_node_and_verify_takes_them(folder: Path) ->
     assert call.startswith(
         f"certify envbuild/{NAME} --require smoke --engine podman --sign a key.pem"
     )
-    verify = ["verify", f"certificates/{NAME}", "--unsigned", "--nodes", f"out/{NAME}.nodes"]
+    verify = ["verify", f"certificates/{NAME}/", "--unsigned", "--nodes", f"out/{NAME}.nodes"]
     assert run(verify) == 0
     Path("certificates", NAME, "gpu2.cluster.json").unlink()
     assert run(verify) == 7
