@@ -55,7 +55,9 @@ def command(
     ] = "",
     nodes: Annotated[
         str,
-        typer.Option("--nodes", help="File with names of nodes: a certificate of each, NODE.json."),
+        typer.Option(
+            "--nodes", help="File with names of nodes, one a line: a certificate of each."
+        ),
     ] = "",
     shown: Annotated[
         str, typer.Option("--show", help=f"Print as JSON what counts: {', '.join(_SHOWN)}.")
@@ -186,7 +188,8 @@ def _evidence(one: "Evidence") -> str:
     kind = one.kind.rpartition("envbuild:")[2] or "unknown"
     key = f"signed by {one.key[:16]}" if one.key else "not signed"
     said = f"does not count: {'; '.join(one.problems)}" if one.problems else "counts"
-    return "  ".join(filter(None, (one.source, kind, f"cc {one.cc}" if one.cc else "", key, said)))
+    cc, node = one.cc and f"cc {one.cc}", one.node and f"node {one.node}"
+    return "  ".join(filter(None, (one.source, kind, cc, node, key, said)))
 
 
 def _shown(read: "list[Read]", answer: "Verification", what: str) -> object:
