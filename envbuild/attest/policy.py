@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
+from envbuild.attest.recompute import time
 from envbuild.errors import InputError
 from envbuild.planner.ranges import numbers
 from envbuild.values.certificate import Certificate
@@ -77,7 +78,7 @@ def _unmet(certificate: Certificate, policy: Policy, now: datetime) -> Iterator[
             yield "it names no driver"
         elif _release(driver) < numbers(policy.driver_min):
             yield f"its driver {driver[:40]} is older than {policy.driver_min}"
-    finished = _time(certificate.finished)
+    finished = time(certificate.finished)
     if finished is None:
         yield f"{certificate.finished[:40]!r} is no time"
     elif finished > now + _SKEW:
@@ -91,10 +92,3 @@ def _release(driver: str) -> tuple[int, ...]:
         return numbers(driver)
     except InputError:
         return ()
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
-    except ValueError:
-        return None

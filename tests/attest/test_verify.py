@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from envbuild.attest import dsse, statement, verify
 from envbuild.attest.policy import Policy
 from envbuild.attest.verify import About, Found
-from envbuild.values.certificate import Certificate, Device
+from envbuild.values.certificate import Certificate
 from envbuild.values.codec import Pairs, digest, dump, replace
 from envbuild.values.verification import Verification
-from tests.attest.made import ABOUT, CONFIG, KEY, MANIFEST, OTHER, certificate, signed
+from tests.attest.made import ABOUT, CONFIG, KEY, MANIFEST, OTHER, certificate, of_gpu, signed
 from tests.planner.ask import ask
 
 NOW = datetime(2026, 12, 2, tzinfo=timezone.utc)
@@ -31,8 +31,7 @@ def answer(
 
 def of(cc: str, **fields: object) -> Certificate:
     """The same certificate from a GPU of another capability; promised are both."""
-    device = Device(name="made", uuid="GPU-made", cc=cc)
-    return replace(certificate(), cc=("9.0", "12.0"), device=device, **fields)
+    return replace(of_gpu(cc, cc=("9.0", "12.0")), **fields)
 
 
 def test_a_signed_certificate_of_this_image_verifies_it() -> None:
