@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from envbuild.attest import dsse, nodes, statement
+from envbuild.attest import dsse, nodes, result, statement
 from envbuild.attest.policy import Policy, missing, unmet
 from envbuild.attest.recompute import contradictions
+from envbuild.attest.result import Result
 from envbuild.errors import EnvbuildError, InputError
 from envbuild.values.certificate import Certificate
 from envbuild.values.codec import Pairs, digest, load, replace
@@ -55,13 +56,20 @@ class About(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A piece of evidence, and the certificate in it where it is one."""
+    """A piece of evidence, and the certificate or the test result in it where it is one.
+
+    Attributes:
+        digest: of the image that it is about.
+        statement: digest of what was signed.
+    """
 
     evidence: Evidence
     named: bool
     certificate: Certificate | None = None
     digest: str | None = None
     predicate: bytes = b""
+    result: Result | None = None
+    statement: str = ""
 
 
 def split(data: bytes, name: str) -> tuple[Found, ...]:
@@ -112,7 +120,12 @@ def verify(
         now: certificates are aged against it.
         of_nodes: machines that each must have a certificate which names it.
     """
-    judged = [_judged(one, policy, now) for one in found]
+    sound = {
+        one.statement: one.certificate
+        for one in found
+        if one.statement and one.certificate and _counts(one)
+    }
+    judged = [_judged(_matched(one, sound), policy, now) for one in found]
     accepted = [one.certificate for one in judged if one.certificate and _counts(one)]
     labelled = tuple(filter(None, (about.labels.get("envbuild.cc") or "").split(",")))
     promised = labelled or tuple(dict.fromkeys(cc for one in accepted for cc in one.cc))
@@ -163,6 +176,15 @@ def _proved(one: Read) -> nodes.Proved:
     return nodes.Proved(one.evidence.node or "", device.uuid if device else "")
 
 
+def _matched(one: Read, sound: dict[str, Certificate]) -> Read:
+    """A test result with what the certificate that it names says of it."""
+    if one.result is None or one.evidence.problems:
+        return one
+    problem = result.wrong(one.result, sound)
+    problems = (problem,) if problem else ()
+    return one._replace(evidence=replace(one.evidence, problems=problems))
+
+
 def _judged(one: Read, policy: Policy, now: datetime) -> Read:
     """The evidence with what the policy says of it."""
     if one.certificate is None or one.evidence.problems:
@@ -189,12 +211,14 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
         payload, key = dsse.opened(found.data, found.source), None
     said = statement.read(payload, found.source)
     named, predicate = said.digest, bytes(said.predicate)
-    certificate, problems = None, _foreign(named, about)
+    certificate, short, problems = None, None, _foreign(named, about)
     if said.predicate_type == statement.CERTIFICATE:
         certificate = load(Certificate, predicate, found.source)
         if certificate.subject.digest != named:
             problems += (f"its statement names {named}, its certificate another image",)
         problems += contradictions(certificate)
+    elif said.predicate_type == statement.TEST_RESULT:
+        short = result.read(predicate, found.source)
     elif said.predicate_type in _LABELS:
         problems += _unlike(said.predicate_type, predicate, found.source, about)
     evidence = Evidence(
@@ -205,7 +229,8 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
         node=certificate.node if certificate else None,
         problems=problems,
     )
-    return Read(evidence, found.named, certificate, named, predicate)
+    of = result.digest_of(payload)
+    return Read(evidence, found.named, certificate, named, predicate, short, of)
 
 
 def _unlike(kind: str, predicate: bytes, source: str, about: About) -> tuple[str, ...]:
