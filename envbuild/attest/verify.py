@@ -138,6 +138,7 @@ def verify(
         missing=lacking,
         reasons=(
             *_reasons(judged, accepted, lacking, about),
+            *_failures([one for one in found if _counts(one)], accepted),
             *nodes.uncovered(
                 [_proved(one) for one in judged if one.certificate and _counts(one)], of_nodes
             ),
@@ -157,14 +158,22 @@ def _reasons(
         yield f"no certificate is from a GPU of cc {', '.join(lacking)}"
     if not about.digests and len({one.digest for one in found if one.digest}) > 1:
         yield "the files are about several images: name the one that is meant"
-    for one in found:
+
+
+def _failures(sound: Sequence[Read], accepted: Sequence[Certificate]) -> Iterator[str]:
+    """Certificates of this image by which it fails, and that no later pass answers.
+
+    One from no GPU speaks of the image on all of them.
+    """
+    for one in sound:
         bad = one.certificate
         if bad is None or bad.exit != 6 or one.evidence.key is None:
             continue
-        device = bad.device.cc if bad.device else None
-        since = [c for c in accepted if c.device and c.device.cc == device]
-        if since and max(c.finished for c in since) < bad.finished:
-            yield f"{one.evidence.source}: newer, from cc {device}, and it says the image fails"
+        cc = _cc(bad)
+        since = [c.finished for c in accepted if cc in {None, _cc(c)}]
+        if since and max(since) <= bad.finished:
+            where = f"from cc {cc}" if cc else "from no GPU"
+            yield f"{one.evidence.source}: newer, {where}, and it says the image fails"
 
 
 def _counts(one: Read) -> bool:
