@@ -17,8 +17,8 @@ PREDICATE = "in-toto.io/predicate-type"
 _CREATED = "org.opencontainers.image.created"
 _EMPTY = "application/vnd.oci.empty.v1+json"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-#: Bytes of an envelope, and of a manifest.
-LARGEST, LARGEST_MANIFEST = 32 << 20, 4 << 20
+#: Bytes of an envelope, and of the manifest and config of an artifact.
+LARGEST, LARGEST_MANIFEST = 32 << 20, 256 << 10
 
 _Size = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -159,13 +159,14 @@ def referrers(reference: oci.Reference, digest: str, net: Net) -> tuple[Referrer
     return tuple(one for one in reversed(found.values()) if one.digest.startswith("sha256:"))
 
 
-def fetch(reference: oci.Reference, referrer: Referrer, net: Net) -> bytes:
+def fetch(reference: oci.Reference, referrer: Referrer, net: Net, most: int | None = None) -> bytes:
     """The one file of an artifact; every digest and size on the way to it is checked.
 
     Args:
         reference: the image as it is named.
         referrer: from `referrers` of this image.
         net: mirrors apply.
+        most: bytes of the file, never more than `LARGEST`.
 
     Raises:
         MachineError: it is not there, is too long, or is not an artifact with one file.
@@ -183,7 +184,8 @@ def fetch(reference: oci.Reference, referrer: Referrer, net: Net) -> bytes:
         what = f"{referrer.digest[:19]} holds {len(artifact.layers)} files, not one envelope"
         raise MachineError(what, fix="it was not made by envbuild: use the tool that made it")
     _content(repository, "blobs", artifact.config, LARGEST_MANIFEST)
-    return _content(repository, "blobs", artifact.layers[0], LARGEST).content
+    most = LARGEST if most is None else min(most, LARGEST)
+    return _content(repository, "blobs", artifact.layers[0], most).content
 
 
 def _content(repository: Repository, kind: str, part: _Part, most: int) -> requests.Response:
