@@ -19,6 +19,8 @@ PLAN = "urn:envbuild:plan:1"
 LOCK = "urn:envbuild:lock:1"
 PROVENANCE = "https://slsa.dev/provenance/v1"
 SBOM = "https://spdx.dev/Document"
+LISTED = "urn:envbuild:sbom:1:"
+"""What the namespace of an SBOM of ours begins with; the image's config digest follows."""
 
 _TYPE = "https://in-toto.io/Statement/v1"
 

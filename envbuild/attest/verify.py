@@ -8,21 +8,18 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from envbuild.attest import dsse, nodes, result, statement
+from envbuild.attest import dsse, nodes, origin, result, statement
+from envbuild.attest.origin import About as About
 from envbuild.attest.policy import Policy, missing, unmet
 from envbuild.attest.recompute import contradictions
 from envbuild.attest.result import Result
 from envbuild.errors import EnvbuildError, InputError
 from envbuild.values.certificate import Certificate
-from envbuild.values.codec import Pairs, digest, load, replace
-from envbuild.values.lock import Lock
-from envbuild.values.plan import Plan
+from envbuild.values.codec import load, replace
 from envbuild.values.verification import Evidence, Verification
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-_LABELS = {statement.PLAN: ("envbuild.plan", Plan), statement.LOCK: ("envbuild.lock", Lock)}
 
 
 class Found(NamedTuple):
@@ -39,20 +36,6 @@ class Found(NamedTuple):
     data: bytes
     named: bool
     fault: str = ""
-
-
-class About(NamedTuple):
-    """The image that is asked about; empty = whatever the files are about.
-
-    Attributes:
-        ref: as the user wrote it.
-        digests: of its platform manifest (first) and its config.
-        labels: of its config.
-    """
-
-    ref: str | None = None
-    digests: tuple[str, ...] = ()
-    labels: Pairs = Pairs()
 
 
 class Read(NamedTuple):
@@ -228,8 +211,8 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
         problems += contradictions(certificate)
     elif said.predicate_type == statement.TEST_RESULT:
         short = result.read(predicate, found.source)
-    elif said.predicate_type in _LABELS:
-        problems += _unlike(said.predicate_type, predicate, found.source, about)
+    else:
+        problems += origin.foreign(said.predicate_type, predicate, found.source, about)
     evidence = Evidence(
         source=found.source,
         kind=said.predicate_type,
@@ -240,15 +223,6 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
     )
     of = result.digest_of(payload)
     return Read(evidence, found.named, certificate, named, predicate, short, of)
-
-
-def _unlike(kind: str, predicate: bytes, source: str, about: About) -> tuple[str, ...]:
-    """A plan or a lock that is not the one the image was built from."""
-    label, of = _LABELS[kind]
-    built, made = about.labels.get(label), digest(load(of, predicate, source))
-    if not built or built == made:
-        return ()
-    return (f"the image was built from another {label.partition('.')[2]}, {built[:19]}",)
 
 
 def _foreign(named: str | None, about: About) -> tuple[str, ...]:
