@@ -6,9 +6,9 @@ import pytest
 
 from envbuild.attest.recompute import contradictions
 from envbuild.certify import verdicts
-from envbuild.values.certificate import Certificate, Check, Control, Device, Runtimes
+from envbuild.values.certificate import Certificate, Check, Control, Device, Runtimes, Subject
 from envbuild.values.codec import Pairs, replace
-from tests.attest.made import certificate
+from tests.attest.made import MANIFEST, certificate
 
 FAST = "h200-local-fast-1.seen.json"
 
@@ -113,6 +113,8 @@ def test_a_verdict_follows_from_its_suites() -> None:
         ({"runtimes": Runtimes(driver="999")}, "it saw driver 580.159.04, not 999"),
         ({"runtimes": Runtimes(driver_cuda="99.0")}, "it saw CUDA 13.0, not 99.0"),
         ({"device": Device(name="x", uuid="GPU-x", cc="12.0")}, "it ran on cc 9.0, not 12.0"),
+        ({"subject": Subject(kind="rootfs", name="/", digest=MANIFEST)}, "subject is a rootfs"),
+        ({"subject": Subject(kind="manifest", name="x")}, "manifest with digest none"),
         ({"device": None}, "it ran on cc 9.0, not no GPU"),
         ({"suites": certificate(FAST, "smoke").suites * 2}, "it has smoke twice"),
     ],
