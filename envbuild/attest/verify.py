@@ -201,7 +201,7 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
                 *contradictions(unsigned),
             ),
         )
-        return Read(evidence, found.named, unsigned, unsigned.subject.digest)
+        return Read(evidence, found.named, unsigned, unsigned.subject.digest, found.data)
     if keys:
         payload, key = dsse.verified(found.data, keys, found.source)
     else:

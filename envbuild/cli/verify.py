@@ -193,7 +193,7 @@ def _evidence(one: "Evidence") -> str:
 
 
 def _shown(read: "list[Read]", answer: "Verification", what: str) -> object:
-    """The predicates of one kind that count, as they were signed."""
+    """The predicates of one kind that count, as they were signed, or are in a file."""
     import msgspec
 
     from envbuild.attest import statement
@@ -205,9 +205,9 @@ def _shown(read: "list[Read]", answer: "Verification", what: str) -> object:
         "provenance": statement.PROVENANCE,
         "sbom": statement.SBOM,
     }
-    good = {one.source for one in answer.evidence if not one.problems}
+    # By their order: a source is a shortened digest, which can be made to be another's.
     return [
         msgspec.Raw(one.predicate)
-        for one in read
-        if one.evidence.kind == kinds[what] and one.evidence.source in good
+        for one, judged in zip(read, answer.evidence, strict=True)
+        if judged.kind == kinds[what] and not judged.problems
     ]
