@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from envbuild.attest.recompute import contradictions
 from envbuild.certify import verdicts
@@ -51,6 +53,26 @@ def called(verdict: str, reason: str = "x") -> Callable[[Check], Check]:
     return lambda check: replace(check, verdict=verdict, reason=reason, blame="image")
 
 
+NUMBERS = ["1e999999999", "-1e-999999999", "sNaN", "Infinity", "1_0", "٣", "0x1", "", "9" * 5000]
+
+
+@given(
+    value=st.sampled_from(NUMBERS) | st.text(max_size=20),
+    limit=st.sampled_from(NUMBERS),
+    number=st.floats(allow_nan=False),
+    place=st.sampled_from(["value", "low", "high", "smallest", "q3", "limit", "floor"]),
+)
+def test_whatever_is_written_is_read(value: str, limit: str, number: float, place: str) -> None:
+    def change(check: Check) -> Check:
+        measure = replace(check.measure, **{place: number})
+        return replace(
+            check, value=value, limit=limit, measure=measure, inputs=Pairs({"rate": value})
+        )
+
+    made = changed(certificate(FAST, "smoke"), "fast.fma-f32", change)
+    assert all(isinstance(one, str) for one in contradictions(made))
+
+
 GREEN = Control(name="half of the SMs", red=False, says="")
 
 
@@ -67,6 +89,8 @@ GREEN = Control(name="half of the SMs", red=False, says="")
         ("fast.fma-f32", lambda c: replace(c, bounds=()), "no bound is about its limit"),
         ("fast.fma-f32", lambda c: replace(c, bounds=("low >= 0.01 * limit",)), "is its floor"),
         ("fast.fma-f32", lambda c: replace(c, value="300"), "its value is written '300'"),
+        ("fast.fma-f32", lambda c: replace(c, value="1e999999999"), "is written '1e999999999'"),
+        ("fast.fma-f32", lambda c: replace(c, value="Infinity"), "is written 'Infinity'"),
         ("fast.fma-f32", lambda c: replace(c, limit="300"), "its limit is written '300'"),
         ("fast.fma-f32", lambda c: replace(c, inputs=Pairs({"rate": "9"})), "rate is written '9'"),
         ("fast.fma-f32", lambda c: replace(c, blame="image"), "the image is blamed"),
