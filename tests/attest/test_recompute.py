@@ -127,6 +127,32 @@ def test_a_verdict_follows_from_its_suites() -> None:
     assert any("replay" in says for says in contradictions(replace(one, recorded="replayed")))
 
 
+FRAMEWORKS = "h200-local-frameworks.seen.json"
+
+
+@pytest.mark.parametrize("id", ["torch.matmul", "torch.eager", "cupy.jit", "triton.softmax"])
+def test_each_result_of_a_framework_is_held_against_its_bound_again(id: str) -> None:
+    one = certificate(FRAMEWORKS, "torch")
+    assert contradictions(one) == ()
+    check = next(c for s in one.suites for c in s.checks if c.id == id)
+    names = [name for name, _ in check.terms if name.endswith(("_error", "_wrong"))]
+    assert len(names) == len([1 for _, text in check.inputs if "element" in text])
+    for name in names:
+        for number in ("9.0", "-1"):
+            made = changed(one, id, terms(**dict(check.terms) | {name: number}))
+            assert any("does not hold" in says for says in contradictions(made)), name
+    nothing = {name: "0" for name, _ in check.terms if name.endswith("_compared")}
+    made = changed(one, id, terms(**dict(check.terms) | nothing))
+    assert sum("does not hold" in says for says in contradictions(made)) == len(names)
+
+
+def test_what_the_sanitizer_found_is_counted_again() -> None:
+    one = certificate("h200-local-all.seen.json", "smoke")
+    assert contradictions(one) == ()
+    made = changed(one, "correct.sanitizer", terms(found="2"))
+    assert "found == limit does not hold" in contradictions(made)[0]
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
