@@ -56,7 +56,7 @@ def command(
     nodes: Annotated[
         str,
         typer.Option(
-            "--nodes", help="File with names of nodes, one a line: a certificate of each."
+            "--nodes", help="A certificate of each: a,b ('a,' for one), or a file with one a line."
         ),
     ] = "",
     shown: Annotated[
@@ -106,11 +106,14 @@ def _keys(files: "Sequence[Path]", *, unsigned: bool) -> "tuple[Ed25519PublicKey
     return tuple(dsse.trusted_key(disk.read(path), str(path)) for path in files)
 
 
-def _nodes(path: str) -> tuple[str, ...]:
+def _nodes(given: str) -> tuple[str, ...]:
+    """The nodes that are named, or those of a file: no file is called by a name with a comma."""
     from envbuild.attest import nodes
     from envbuild.io import files
 
-    return nodes.names(files.read(path).decode("utf-8", "replace"), path) if path else ()
+    if "," in given:
+        return nodes.names(given.replace(",", "\n"), "--nodes")
+    return nodes.names(files.read(given).decode("utf-8", "replace"), given) if given else ()
 
 
 def _policy(

@@ -129,6 +129,14 @@ def test_the_command_names_the_node(tmp_path: Path, capsys: pytest.CaptureFixtur
     listed.write_text("gpu1\ngpu2.cluster\ngpu3\n")
     assert run(argv) == 7
     assert "no certificate that counts is from node gpu3" in capsys.readouterr().out
+    argv[-1] = "gpu1,gpu2.cluster"
+    assert run(argv) == 0
+    argv[-1] = "gpu1,"
+    assert run(argv) == 0
+    argv[-1] = "gpu1,gpu1"
+    assert run(argv) == 2
+    assert "--nodes names a node twice" in capsys.readouterr().err
+    argv[-1] = str(listed)
     (folder / "gpu3.json").write_bytes(dump(on("GPU-0", "gpu3")))
     assert run(argv) == 7
     assert "gpu1 and gpu3 show one GPU" in capsys.readouterr().out
