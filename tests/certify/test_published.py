@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuild.attest.recompute import contradictions
 from envbuild.certify import verdicts
 from envbuild.values.certificate import Certificate
 from envbuild.values.codec import load, replace
@@ -16,6 +17,7 @@ FILES = sorted(DOCS.glob("certificate-*.json"))
 def test_verdict_follows_from_the_checks(path: Path) -> None:
     shown = load(Certificate, path.read_bytes(), path.name)
     assert shown.exit == verdicts.run_exit(shown.suites) == 0
+    assert contradictions(shown) == ()
     assert shown.recorded == "run"
     assert shown.device is not None
     assert shown.device.cc == "9.0"
