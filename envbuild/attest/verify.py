@@ -32,14 +32,12 @@ class Found(NamedTuple):
         data: its bytes.
         named: somebody named it himself: it must count.
         fault: why it could not be had; empty = it could.
-        file: that it is from, empty = it is from a registry.
     """
 
     source: str
     data: bytes
     named: bool
     fault: str = ""
-    file: str = ""
 
 
 class About(NamedTuple):
@@ -64,18 +62,15 @@ class Read(NamedTuple):
     certificate: Certificate | None = None
     digest: str | None = None
     predicate: bytes = b""
-    file: str = ""
 
 
 def split(data: bytes, name: str) -> tuple[Found, ...]:
     """A file as pieces of evidence: one certificate, or an envelope a line."""
     if _certificate(data, name) is not None:
-        return (Found(name, data, True, file=name),)
+        return (Found(name, data, named=True),)
     lines = data.splitlines()
     found = tuple(
-        Found(f"{name}:{i}", line, True, file=name)
-        for i, line in enumerate(lines, 1)
-        if line.strip()
+        Found(f"{name}:{i}", line, named=True) for i, line in enumerate(lines, 1) if line.strip()
     )
     if not found:
         what = f"{name} is empty"
@@ -94,7 +89,7 @@ def read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> Re
     if found.fault:
         return Read(Evidence(source=found.source, problems=(found.fault,)), found.named)
     try:
-        return _read(found, keys, about)._replace(file=found.file)
+        return _read(found, keys, about)
     except EnvbuildError as e:
         problem = ": ".join(filter(None, (e.what.removeprefix(found.source).strip(), e.why)))
         return Read(Evidence(source=found.source, problems=(problem,)), found.named)
@@ -115,7 +110,7 @@ def verify(
         about: the image.
         policy: what is asked.
         now: certificates are aged against it.
-        of_nodes: machines that each must have a certificate, in a file of its name.
+        of_nodes: machines that each must have a certificate which names it.
     """
     judged = [_judged(one, policy, now) for one in found]
     accepted = [one.certificate for one in judged if one.certificate and _counts(one)]
@@ -165,7 +160,7 @@ def _counts(one: Read) -> bool:
 
 def _proved(one: Read) -> nodes.Proved:
     device = one.certificate.device if one.certificate else None
-    return nodes.Proved(one.file, device.uuid if device else "")
+    return nodes.Proved(one.evidence.node or "", device.uuid if device else "")
 
 
 def _judged(one: Read, policy: Policy, now: datetime) -> Read:
@@ -184,6 +179,7 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
             source=found.source,
             kind=statement.CERTIFICATE,
             cc=_cc(unsigned),
+            node=unsigned.node,
             problems=(*says, *_foreign(unsigned.subject.digest, about), *contradictions(unsigned)),
         )
         return Read(evidence, found.named, unsigned, unsigned.subject.digest)
@@ -206,6 +202,7 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
         kind=said.predicate_type,
         key=key,
         cc=_cc(certificate) if certificate else None,
+        node=certificate.node if certificate else None,
         problems=problems,
     )
     return Read(evidence, found.named, certificate, named, predicate)

@@ -24,7 +24,7 @@ EVIL = (
     "\x1b[2J\x1b]0;title\x07\r\nVERIFIED  smoke, cc 9.0\n::add-path::/tmp\u202e\u2028{{7*7}}$(id)"
 )
 # Fields of a certificate that say something to people, and from which nothing follows.
-WORDS = {"engine", "engine_version", "access", "started", "tool"}
+WORDS = {"node", "engine", "engine_version", "access", "started", "tool"}
 LABELS = ("image ", "digest ", "evidence ", "promised ", "reason ", "NOT VERIFIED", "VERIFIED ")
 
 
