@@ -37,13 +37,12 @@ def refuse_file(ref: str) -> None:
     path = Path(ref)
     named = ref.startswith(("/", "./", "../")) or "/" not in ref
     if path.suffix == ".sif" and (named or path.is_file()):
-        raise InputError(
-            f"{ref} is a SIF file: it holds no digest of the image that it was made of",
-            fix="name the OCI archive or the registry's image behind it: "
-            "envbuild build -o image.oci.tar; `apptainer run --nv` runs a SIF file by itself",
-        )
+        what = f"{ref} is a SIF file: it holds no digest of the image that it was made of"
+        fix = "name the OCI archive or the registry's image behind it: envbuild build -o FILE.tar"
+        raise InputError(what, fix=f"{fix}; `apptainer run --nv` runs a SIF file by itself")
     if path.suffix == ".tar" and named and not path.exists():
-        raise InputError(f"there is no archive {ref}", fix="envbuild build -o FILE writes one")
+        what = f"there is no archive {ref}"
+        raise InputError(what, fix="envbuild build -o FILE writes one")
 
 
 def mirrored(ref: str, net: Net) -> str | None:

@@ -79,7 +79,7 @@ def test_a_file_that_no_engine_takes_is_no_name_for_a_registry(
     monkeypatch.chdir(path)
     (path / "a").mkdir()
     (path / "a/b.sif").touch()
-    with pytest.raises(InputError, match="SIF file|no archive") as e:
+    with pytest.raises(InputError, match=r"SIF file|no archive") as e:
         find.holding(ref, name)
     assert "envbuild build -o" in e.value.fix
 
