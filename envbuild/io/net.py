@@ -150,32 +150,16 @@ def netrc(url: str) -> bytes:
     return f"machine {host} login {known[0]} password {known[1]}\n".encode()
 
 
-def docker_proxies() -> dict[str, str]:
-    """The proxies that docker's own config gives to build steps: variable, in small, to text.
-
-    Docker passes them as build arguments, and BuildKit's history of builds keeps those, logins
-    and all: steps get them as a secret instead.
-    """
-    import json
-
-    folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
-    try:
-        config = json.loads((Path(folder) / "config.json").read_bytes())
-        found = config.get("proxies", {}).get("default", {})
-        names = ("httpProxy", "httpsProxy", "ftpProxy", "noProxy", "allProxy")
-        return {f"{name[:-5]}_proxy": str(found[name]) for name in names if found.get(name)}
-    except (OSError, ValueError, AttributeError, TypeError):
-        return {}
-
-
 def stand_ins(net: Net) -> dict[str, str]:
     """Host of each mirror and proxy, and the word that logs have in its place."""
-    # Imported here: both are slow, and `plan` needs neither.
+    # Imported here: slow, and `plan` needs none of it.
     from urllib.request import getproxies_environment
+
+    from envbuild.io import dockerconfig
 
     found = {}
     proxies = [url for name, url in getproxies_environment().items() if name != "no"]
-    proxies += [url for name, url in docker_proxies().items() if name != "no_proxy"]
+    proxies += [url for name, url in dockerconfig.proxies().items() if name != "no_proxy"]
     for word, address in (
         ("registry-mirror", net.registry_mirror),
         ("apt-mirror", net.apt_mirror),

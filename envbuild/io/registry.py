@@ -10,7 +10,7 @@ import msgspec
 import requests
 
 from envbuild.errors import MachineError
-from envbuild.io import http
+from envbuild.io import dockerconfig, http
 from envbuild.io.net import Net
 
 HUB = "docker.io"
@@ -127,10 +127,11 @@ def _sender(
 
 def _login(challenge: str, reference: Reference, net: Net, actions: str) -> dict[str, str]:
     """The Authorization header that answers a registry's challenge."""
-    account = _account(reference.registry)
+    account = dockerconfig.login(reference.registry)
     scheme, _, rest = challenge.partition(" ")
-    if scheme.lower() == "basic" and account:
-        return {"Authorization": "Basic " + base64.b64encode(":".join(account).encode()).decode()}
+    # An identity is for token servers; no name goes with it.
+    if scheme.lower() == "basic" and account and not account.identity:
+        return _basic(account)
     fields = dict(_CHALLENGE.findall(rest))
     realm = fields.get("realm", "")
     # A password never goes to a realm without TLS, unless the registry is this machine's own.
@@ -138,7 +139,7 @@ def _login(challenge: str, reference: Reference, net: Net, actions: str) -> dict
     if scheme.lower() == "bearer" and _parts(realm).scheme in schemes:
         scope = f"repository:{reference.repository}:{actions}"
         query = {"service": fields.get("service", ""), "scope": scope}
-        response = http.get(realm, net, params=query, auth=account)
+        response = _asked_for_token(realm, query, account, net)
         answer = http.decoded(response, _Token, "a registry's token")
         token = answer.token or answer.access_token
         if token.isascii() and token.isprintable():
@@ -147,18 +148,18 @@ def _login(challenge: str, reference: Reference, net: Net, actions: str) -> dict
     raise MachineError(what, fix=f"docker login {reference.registry}, or use another mirror")
 
 
-def _account(registry: str) -> tuple[str, str] | None:
-    """Name and password from docker's own config and credential helpers, if any."""
-    from docker import auth, errors
+def _asked_for_token(
+    realm: str, query: dict[str, str], account: dockerconfig.Login | None, net: Net
+) -> requests.Response:
+    """The answer of a token server; an identity is changed for a token as OAuth 2 has it."""
+    if account is None or not account.identity:
+        header = _basic(account) if account else {}
+        return http.get(realm, net, params=query, auth=_sender(header))
+    form = {"grant_type": "refresh_token", "client_id": "envbuild"}
+    data = form | query | {"refresh_token": account.secret}
+    return http.send("POST", realm, net, again=True, data=data, auth=_sender({}))
 
-    try:
-        found = auth.load_config().resolve_authconfig(None if registry == HUB else registry)
-    except (errors.DockerException, OSError, AttributeError, TypeError, ValueError) as e:
-        # The SDK takes the file's shape on trust.
-        what = f"docker's credentials for {registry} cannot be read: {e}"
-        raise MachineError(what, fix=f"docker login {registry}") from e
-    if not found:
-        return None
-    name = found.get("username") or found.get("Username")
-    password = found.get("password") or found.get("Password")
-    return (name, password) if name and password else None
+
+def _basic(account: dockerconfig.Login) -> dict[str, str]:
+    text = f"{account.name}:{account.secret}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(text).decode()}"}
