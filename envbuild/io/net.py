@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from envbuild.errors import InputError
+from envbuild.io import netrcfile
 from envbuild.values.codec import Value
 
 _REGISTRY = re.compile(
@@ -91,16 +92,17 @@ def plain(url: str) -> str:
 
 
 def login(url: str) -> tuple[str, str] | None:
-    """Name and password for an address: its own, else those that netrc has for its host."""
+    """Name and password for an address: its own, else those that netrc has for its host.
+
+    Raises:
+        InputError: netrc may have them, and cannot be read.
+    """
     parts = urlsplit(url)
     if parts.username is not None:
         return unquote(parts.username), unquote(parts.password or "")
     if parts.scheme not in {"http", "https"}:
         return None
-    from requests.utils import get_netrc_auth
-
-    found = get_netrc_auth(url)
-    return (str(found[0]), str(found[1])) if found else None
+    return netrcfile.login(parts.hostname or "")
 
 
 def logged_in(url: str, like: str | None) -> str:
@@ -140,12 +142,16 @@ def netrc(url: str) -> bytes:
     """The login of an address as a netrc file says it; nothing where it has none.
 
     Raises:
-        InputError: as `apt_auth`.
+        InputError: as `apt_auth`; or it has what Python reads in one way before 3.11, and in
+            another since: a quote at its start, a backslash.
     """
     known, host = login(url), urlsplit(url).hostname
     if known is None:
         return b""
     _no_blank(known, url)
+    if any(part.startswith('"') or "\\" in part for part in known):
+        what = f"the login for {plain(url)} has a quote or backslash that not each step could read"
+        raise InputError(what, fix="take another password for the index")
     # Readers of netrc know hosts alone.
     return f"machine {host} login {known[0]} password {known[1]}\n".encode()
 

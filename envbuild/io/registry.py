@@ -1,8 +1,6 @@
 """One repository of a registry: its addresses, and the login that it asks for."""
 
-import base64
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -64,17 +62,20 @@ class Repository:
     ) -> requests.Response:
         """`http.send`, logged in where the registry asks for it; other hosts learn no login.
 
+        A registry's logins are docker's: none of them, and no host it leads to, sees netrc's.
+
         Raises:
             MachineError: see `http.send`; or it wants a login that we do not have.
         """
         if _origin(url) != _origin(self._root):
+            options["auth"] = http.header({})
             return http.send(method, url, self._net, allow=allow, **options)
-        options["auth"] = _sender(self._login) if self._login else None
+        options["auth"] = http.header(self._login)
         response = http.send(method, url, self._net, allow=(*allow, 401), **options)
         if response.status_code == 401:
             challenge = response.headers.get("WWW-Authenticate", "")
             self._login = _login(challenge, self.reference, self._net, self._actions)
-            options["auth"] = _sender(self._login)
+            options["auth"] = http.header(self._login)
             response = http.send(method, url, self._net, allow=allow, **options)
         return response
 
@@ -113,25 +114,13 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.lower().removesuffix(usual)
 
 
-def _sender(
-    login: dict[str, str],
-) -> Callable[[requests.PreparedRequest], requests.PreparedRequest]:
-    """Adds the header; as ``auth`` it wins over a netrc file, as a plain header it does not."""
-
-    def add(request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers.update(login)
-        return request
-
-    return add
-
-
 def _login(challenge: str, reference: Reference, net: Net, actions: str) -> dict[str, str]:
     """The Authorization header that answers a registry's challenge."""
     account = dockerconfig.login(reference.registry)
     scheme, _, rest = challenge.partition(" ")
     # An identity is for token servers; no name goes with it.
     if scheme.lower() == "basic" and account and not account.identity:
-        return _basic(account)
+        return http.basic(account.name, account.secret)
     fields = dict(_CHALLENGE.findall(rest))
     realm = fields.get("realm", "")
     # A password never goes to a realm without TLS, unless the registry is this machine's own.
@@ -153,13 +142,8 @@ def _asked_for_token(
 ) -> requests.Response:
     """The answer of a token server; an identity is changed for a token as OAuth 2 has it."""
     if account is None or not account.identity:
-        header = _basic(account) if account else {}
-        return http.get(realm, net, params=query, auth=_sender(header))
+        header = http.basic(account.name, account.secret) if account else {}
+        return http.get(realm, net, params=query, auth=http.header(header))
     form = {"grant_type": "refresh_token", "client_id": "envbuild"}
     data = form | query | {"refresh_token": account.secret}
-    return http.send("POST", realm, net, again=True, data=data, auth=_sender({}))
-
-
-def _basic(account: dockerconfig.Login) -> dict[str, str]:
-    text = f"{account.name}:{account.secret}".encode()
-    return {"Authorization": f"Basic {base64.b64encode(text).decode()}"}
+    return http.send("POST", realm, net, again=True, data=data, auth=http.header({}))
