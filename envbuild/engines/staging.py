@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeVar
 
 from envbuild.engines import bundled, names
 from envbuild.errors import InputError
-from envbuild.io import files
-from envbuild.io.net import Net, apt_auth, docker_proxies, logged_in, netrc, plain
+from envbuild.io import dockerconfig, files
+from envbuild.io.net import Net, apt_auth, logged_in, netrc, plain
 from envbuild.render.view import PLATFORMS
 from envbuild.values.codec import load
 from envbuild.values.finding import Step
@@ -61,7 +61,7 @@ def order(context: BuildContext, tag: str, net: Net, target: str) -> Order:
     text = file_of(context, "Dockerfile") or b""
     # Somebody's own steps that know nothing of the secret get out as docker lets them.
     own = "proxy" not in context.secrets and re.search(rb"(?mi)^\s*(RUN|ADD)\s", text)
-    unset = () if own else tuple(docker_proxies())
+    unset = () if own else tuple(dockerconfig.proxies())
     return Order(tag, context.platform, "none" if net.offline else net.network, target, unset)
 
 
@@ -108,7 +108,7 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
     if net.bundle:
         return bundled.secrets(context)
     found: dict[str, bytes] = {}
-    if "proxy" in context.secrets and (lines := _proxy_lines(docker_proxies())):
+    if "proxy" in context.secrets and (lines := _proxy_lines(dockerconfig.proxies())):
         found["proxy"] = lines
     if "ca" in context.secrets and net.ca_cert:
         found["ca"] = files.read(net.ca_cert)

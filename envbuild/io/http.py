@@ -1,15 +1,16 @@
 """HTTP requests: one session, time limits, and errors that say what to do."""
 
+import base64
 import contextlib
 import functools
 import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 import requests
@@ -17,10 +18,12 @@ from requests import exceptions
 from urllib3.exceptions import HTTPError
 
 from envbuild.errors import EnvbuildError, InputError, MachineError
-from envbuild.io import trace
+from envbuild.io import netrcfile, trace
 from envbuild.io.net import Net, ca_bundle
 
 T = TypeVar("T")
+#: What ``auth`` may be.
+Sender = Callable[[requests.PreparedRequest], requests.PreparedRequest]
 
 #: Seconds to connect, and to wait for the next bytes.
 TIMEOUT = (10.0, 60.0)
@@ -49,11 +52,58 @@ class GoneError(MachineError):
     """The server answers, and does not have it (404)."""
 
 
+class _Session(requests.Session):
+    """A session in which a host learns a login of netrc only where that is wanted, redirects too.
+
+    Args:
+        netrc: this user's netrc counts.
+    """
+
+    def __init__(self, *, netrc: bool) -> None:
+        super().__init__()
+        self.headers["User-Agent"] = "envbuild"
+        self._netrc = netrc
+
+    def own(self, url: str) -> Sender:
+        """The login of an address, or netrc's for its host, as ``auth``; it is never empty.
+
+        `requests` asks netrc by itself only where there is none.
+        """
+        parts = urlsplit(url)
+        known = None
+        if parts.username is not None:
+            known = unquote(parts.username), unquote(parts.password or "")
+        elif self._netrc:
+            known = netrcfile.login(parts.hostname or "")
+        return header({} if known is None else basic(*known))
+
+    def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: Any) -> None:  # noqa: ANN401
+        """For the next address of a redirect."""
+        request, url = prepared_request, str(prepared_request.url)
+        if self.should_strip_auth(str(response.request.url), url):  # type: ignore[no-untyped-call]
+            request.headers.pop("Authorization", None)
+        self.own(url)(request)
+
+
 @functools.cache
-def _session() -> requests.Session:
-    session = requests.Session()
-    session.headers["User-Agent"] = "envbuild"
-    return session
+def _session(netrc: bool) -> _Session:
+    return _Session(netrc=netrc)
+
+
+def basic(name: str, password: str) -> dict[str, str]:
+    """The header of a name and a password, in letters of any alphabet."""
+    text = f"{name}:{password}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(text).decode()}"}
+
+
+def header(login: dict[str, str]) -> Sender:
+    """Adds it; as ``auth`` it wins over a netrc file, as a plain header it does not."""
+
+    def add(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers.update(login)
+        return request
+
+    return add
 
 
 def get(
@@ -96,7 +146,8 @@ def send(
         again: doing it twice is as good as once, though it writes; else it is tried once.
         most: bytes of the body that are kept; None = `LARGEST`.
         options: passed on to ``requests`` (headers, params, auth, data, timeout); with ``stream``
-            the body is left to `pieces`.
+            the body is left to `pieces`. Without ``auth``, netrc's login for the host is sent; with
+            it, no host that is asked learns one of those.
 
     Raises:
         StumbleError: it still stumbles or hangs up after the last try.
@@ -111,13 +162,15 @@ def send(
     own = {"timeout": TIMEOUT, "verify": ca_bundle(net) or True, "allow_redirects": reads}
     options = own | options
     stream = options.pop("stream", False)
+    session = _session("auth" not in options)
+    options.setdefault("auth", session.own(url))
     tries = _TRIES if reads or again else 1
     turn = 1
     while True:
         said = f"{method} {_host(url)}{urlsplit(url).path}"
         trace.say(said if turn == 1 else f"{said}, try {turn}")
         try:
-            response = _headers(method, url, options)
+            response = _headers(session, method, url, options)
             if not stream:
                 # Where requests itself keeps a body that was read.
                 response._content = _whole(response, LARGEST if most is None else most)
@@ -137,7 +190,9 @@ def send(
         turn += 1
 
 
-def _headers(method: str, url: str, options: dict[str, Any]) -> requests.Response:
+def _headers(
+    session: requests.Session, method: str, url: str, options: dict[str, Any]
+) -> requests.Response:
     """The answer without its body; the limits of sockets are for each piece, this one is for all.
 
     A body that is sent has the time that one has that is read.
@@ -148,7 +203,8 @@ def _headers(method: str, url: str, options: dict[str, Any]) -> requests.Respons
     answer: Future[requests.Response] = Future()
     limit = WHOLE if options.get("data") else HEADERS
     # Names, TLS, proxies and headers can each be slow for ever: only who waits can stop waiting.
-    threading.Thread(target=_ask, args=(answer, method, url, options), daemon=True).start()
+    ask = functools.partial(session.request, method, url, stream=True, **options)
+    threading.Thread(target=_ask, args=(answer, ask), daemon=True).start()
     try:
         if not wait((answer,), limit).done:
             answer.add_done_callback(_unwanted)
@@ -159,9 +215,9 @@ def _headers(method: str, url: str, options: dict[str, Any]) -> requests.Respons
         del answer  # else it, its error and this frame keep each other, and a connection, alive
 
 
-def _ask(answer: Future[requests.Response], method: str, url: str, options: dict[str, Any]) -> None:
+def _ask(answer: Future[requests.Response], ask: Callable[[], requests.Response]) -> None:
     try:
-        answer.set_result(_session().request(method, url, stream=True, **options))
+        answer.set_result(ask())
     except Exception as e:
         answer.set_exception(e)
     finally:
