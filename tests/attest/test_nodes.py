@@ -13,18 +13,17 @@ from envbuild.attest.policy import Policy
 from envbuild.attest.verify import About, Found
 from envbuild.cli.app import run
 from envbuild.errors import InputError
-from envbuild.values.certificate import Certificate, Device
+from envbuild.values.certificate import Certificate
 from envbuild.values.codec import dump, dump_line, replace
 from envbuild.values.verification import Verification
-from tests.attest.made import ABOUT, KEY, MANIFEST, certificate, signed
+from tests.attest.made import ABOUT, KEY, MANIFEST, certificate, of_gpu, signed
 from tests.attest.test_verify import NOW
 
 A, B = Proved("a", "GPU-1"), Proved("b.cluster", "GPU-2")
 
 
 def on(uuid: str, node: str | None, **more: object) -> Certificate:
-    device = Device(name="made", uuid=uuid, cc="9.0")
-    return replace(certificate(), device=device, node=node, **more)
+    return replace(of_gpu("9.0", uuid, node=node), **more)
 
 
 def test_each_node_has_its_own() -> None:
