@@ -17,8 +17,11 @@ import requests
 from requests import exceptions
 from urllib3.exceptions import HTTPError
 
-from envbuild.errors import EnvbuildError, InputError, MachineError
-from envbuild.io import netrcfile, trace
+from envbuild.errors import MachineError
+from envbuild.io import httperrors, netrcfile, proxies, trace
+from envbuild.io.httperrors import PASSING
+from envbuild.io.httperrors import GoneError as GoneError
+from envbuild.io.httperrors import StumbleError as StumbleError
 from envbuild.io.net import Net, ca_bundle
 
 T = TypeVar("T")
@@ -33,23 +36,9 @@ LEAST, WINDOW = 64 << 10, 60.0
 HEADERS, WHOLE = 120.0, 900.0
 #: Bytes of an answer that is kept in memory; pages of indexes have a few millions.
 LARGEST = 256 << 20
+#: Seconds that a server may ask us to wait before the next try.
+PATIENCE = 60.0
 _TRIES = 3
-_PASSING = frozenset({429, 500, 502, 503, 504})
-_FIXES = {
-    401: "log in to it (docker login), or use another mirror",
-    403: "log in to it (docker login), or use another mirror",
-    404: "check the name; a mirror may not hold it",
-    511: "log in to the network with a browser",
-    429: "wait a while, log in, or use a mirror",
-}
-
-
-class StumbleError(MachineError):
-    """The server stumbled (429, 5xx) or hung up: the same request may work in a moment."""
-
-
-class GoneError(MachineError):
-    """The server answers, and does not have it (404)."""
 
 
 class _Session(requests.Session):
@@ -135,6 +124,7 @@ def send(
 ) -> requests.Response:
     """Send one request; a server that stumbles (429, 5xx) or hangs up is asked again, twice.
 
+    It is given the time that it asks for (Retry-After), unless that is longer than `PATIENCE`.
     Redirects of what writes (POST, PUT) are left to the caller: following turns it into a GET.
 
     Args:
@@ -153,10 +143,10 @@ def send(
         StumbleError: it still stumbles or hangs up after the last try.
         MachineError: no answer, one without end, a login page, or a status from 400 on; the text
             holds host and status.
-        InputError: the address cannot be one.
+        InputError: the address cannot be one, or the proxy's.
     """
     if net.offline:
-        what = f"{_host(url)} would be asked, and --offline is set"
+        what = f"{httperrors.host(url)} would be asked, and --offline is set"
         raise MachineError(what, fix="run it once without --offline")
     reads = method in {"GET", "HEAD"}
     own = {"timeout": TIMEOUT, "verify": ca_bundle(net) or True, "allow_redirects": reads}
@@ -164,29 +154,33 @@ def send(
     stream = options.pop("stream", False)
     session = _session("auth" not in options)
     options.setdefault("auth", session.own(url))
+    proxy = proxies.of(url)
     tries = _TRIES if reads or again else 1
     turn = 1
     while True:
-        said = f"{method} {_host(url)}{urlsplit(url).path}"
+        said = f"{method} {httperrors.host(url)}{urlsplit(url).path}"
         trace.say(said if turn == 1 else f"{said}, try {turn}")
+        pause: float = turn
         try:
             response = _headers(session, method, url, options)
             if not stream:
                 # Where requests itself keeps a body that was read.
                 response._content = _whole(response, LARGEST if most is None else most)
         except (exceptions.RequestException, OSError, ValueError) as e:
-            if turn >= tries or not _passing(e):
-                raise _no_answer(url, e) from e
+            if turn >= tries or not httperrors.passing(e):
+                raise httperrors.no_answer(url, e, proxy) from e
         else:
             if response.status_code < 400 or response.status_code in allow:
                 if not page and response.status_code < 400 and _is_page(response, stream):
                     response.close()
                     raise portal(url)
                 return response
-            if turn >= tries or response.status_code not in _PASSING:
-                raise _refused(url, response)
+            asked = httperrors.asked_to_wait(response)
+            if turn >= tries or response.status_code not in PASSING or asked > PATIENCE:
+                raise httperrors.refused(url, response, proxy)
+            pause = max(pause, asked)
             response.close()
-        time.sleep(turn)
+        time.sleep(pause)
         turn += 1
 
 
@@ -242,7 +236,7 @@ def _is_page(response: requests.Response, stream: bool) -> bool:
 
 def portal(url: str) -> MachineError:
     """The error of a web page that came where something else is."""
-    what = f"{_host(url)} sent a web page for {urlsplit(url).path}"
+    what = f"{httperrors.host(url)} sent a web page for {urlsplit(url).path}"
     why = "a proxy or a network's login page answered in its place, or the address is another one"
     return MachineError(what, why=why, fix="log in to the network; check the mirror flags")
 
@@ -323,47 +317,6 @@ def decoded(response: requests.Response, kind: type[T], name: str) -> T:
     try:
         return msgspec.json.decode(response.content, type=kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
-        what = f"{_host(response.url)}{urlsplit(response.url).path} is not {name}"
+        what = f"{httperrors.host(response.url)}{urlsplit(response.url).path} is not {name}"
         fix = "check that the address leads where it should, not to a login page"
         raise MachineError(what, why=str(e), fix=fix) from e
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2] or url
-
-
-def _passing(e: Exception) -> bool:
-    """Asking again may help: not where nobody listens or answers, or a certificate is wrong."""
-    if isinstance(e, exceptions.SSLError | exceptions.ReadTimeout):
-        return False
-    lasting = ("NameResolution", "Name or service", "Connection refused")
-    broken = exceptions.ConnectionError | exceptions.Timeout | exceptions.ChunkedEncodingError
-    return isinstance(e, broken) and not any(word in str(e) for word in lasting)
-
-
-def _no_answer(url: str, e: Exception) -> EnvbuildError:
-    if isinstance(e, ValueError) and not isinstance(e, exceptions.InvalidHeader):
-        what = f"{_host(url)!r} is not a host that can be asked"
-        return InputError(what, fix="give http://... or https://...")
-    if isinstance(e, exceptions.SSLError):
-        what = f"{_host(url)} shows a certificate that is not trusted here"
-        return MachineError(what, why=_cause(e), fix="give this network's CA with --ca-cert FILE")
-    what = f"{_host(url)} does not answer"
-    error = StumbleError if _passing(e) else MachineError
-    return error(what, why=_cause(e), fix="check the network, the mirror flags and proxies")
-
-
-def _cause(e: Exception) -> str:
-    # The text of urllib3 is wrapped in the repr of its own objects.
-    said = str(e).rpartition("): ")[2]
-    while said.endswith((")", '"', "'")) and (said[-1] != ")" or said.count("(") < said.count(")")):
-        said = said[:-1]
-    return said
-
-
-def _refused(url: str, response: requests.Response) -> MachineError:
-    path = urlsplit(url).path
-    what = f"{_host(url)} answered {response.status_code} {response.reason} for {path}"
-    error = StumbleError if response.status_code in _PASSING else MachineError
-    error = GoneError if response.status_code == 404 else error
-    return error(what, fix=_FIXES.get(response.status_code, "try again later"))
