@@ -177,7 +177,7 @@ def command(
         found, subject, ours = _folder(rootfs, env or [], image or engine)
     else:
         found, subject, ours = _image(image, engine, space, net.net())
-        policy = replace(policy, trusted=trusted or ours)
+        policy = replace(policy, trusted=trusted or (ours and _noted(subject)))
     show.note(f"engine    {found.why}")
     place = signing.place(found, subject, net.net(), attach=attach) if signer else None
     machine = this_machine()
@@ -321,6 +321,13 @@ def _image(
         pinned = f"{repository(name)}@{subject.manifest}"
         raise InputError(what, fix=f"say which one you mean: envbuild certify {pinned}")
     return found, subject, ours
+
+
+def _noted(image: "Image") -> bool:
+    """Whether this user built it: a workspace from elsewhere can say anything of itself."""
+    from envbuild.io import ours
+
+    return ours.built(image.config)
 
 
 def _folder(rootfs: str | None, env: list[str], other: str | None) -> "tuple[Found, Image, bool]":
