@@ -6,6 +6,7 @@ from math import isclose
 
 from envbuild.certify import verdicts
 from envbuild.certify.arithmetic import broken, numbers_of
+from envbuild.certify.suites import frameworks
 from envbuild.errors import InputError
 from envbuild.values.certificate import Check, Measure
 
@@ -28,6 +29,7 @@ def wrong(check: Check) -> Iterator[str]:
         yield from _samples(check.measure)
         yield from _limit(check, check.measure, limit)
     yield from _texts(check, numbers)
+    yield from frameworks.rewritten(check)
     if check.verdict == "pass":
         yield from (f"it passed, and {bound} does not hold" for bound in failed)
 

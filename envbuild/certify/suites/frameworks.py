@@ -9,11 +9,11 @@ framework's failure is the image's.
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from envbuild.certify import facts
 from envbuild.certify.answers import Answer, read
-from envbuild.certify.arithmetic import terms
+from envbuild.certify.arithmetic import numbers_of, terms
 from envbuild.certify.seen import Seen, Spoken
 from envbuild.certify.steps import Bench, Step
 from envbuild.certify.suites.words import plain
@@ -24,6 +24,11 @@ from envbuild.values.codec import Pairs, replace
 Stopped = tuple[Verdict, str, Blame | None]
 _CC = re.compile(r"\d{1,2}\.\d")
 _STAGE = re.compile(r'^\{"event": "doing", "name": "([^"]*)"\}', re.MULTILINE)
+# A result as numbers, and as people read it.
+_TERM = re.compile(r"r(\d{1,4})_\w+_(compared|wrong|error|allowed)", re.ASCII)
+_TEXT = re.compile(
+    r"error (\S+|not finite), allowed \S+, -?\d+ elements|-?\d+ of -?\d+ elements wrong", re.ASCII
+)
 # Whatever is compiled at run time is compiled in this run, and nothing of it stays.
 _CACHES = (
     "CUDA_CACHE_PATH",
@@ -225,19 +230,52 @@ def _bounded(check: Check, results: Sequence[Said], bound: Bound) -> Check:
     bounds: list[str] = []
     for i, s in enumerate(results, 1):
         name = re.sub("[^A-Za-z0-9]+", "_", f"r{i}_{s.name}")[:40]
-        numbers[f"{name}_compared"] = s.compared
+        own = _numbers(s, bound)
+        numbers |= {f"{name}_{what}": number for what, number in own.items()}
         bounds.append(f"{name}_compared >= 1")
-        if s.event == "equal":
-            numbers[f"{name}_wrong"] = s.wrong
+        if "wrong" in own:
             bounds.append(f"{name}_wrong == 0")
-        elif s.error is not None:
-            numbers |= {f"{name}_error": s.error, f"{name}_allowed": bound(s)}
+        elif "error" in own:
             bounds += [f"{name}_error >= 0", f"{name}_error <= {name}_allowed"]
     return replace(
         check,
         bounds=(*check.bounds, *bounds),
         terms=Pairs((*check.terms, *terms(numbers))),
     )
+
+
+def _numbers(s: Said, bound: Bound) -> dict[str, float]:
+    found: dict[str, float] = {"compared": s.compared}
+    if s.event == "equal":
+        return found | {"wrong": s.wrong}
+    return found | {"allowed": bound(s)} | ({} if s.error is None else {"error": s.error})
+
+
+def rewritten(check: Check) -> Iterator[str]:
+    """Results of a certificate whose text is not that of their numbers.
+
+    Older releases kept the text alone.
+    """
+    numbers: dict[str, dict[str, float]] = {}
+    for name, number in numbers_of(check).items():
+        if match := _TERM.fullmatch(name):
+            numbers.setdefault(match[1], {})[match[2]] = number
+    texts = [(name, text) for name, text in check.inputs if _TEXT.fullmatch(text)]
+    wanted = [_text(numbers[i]) for i in sorted(numbers, key=int)]
+    if wanted and len(wanted) != len(texts):
+        yield f"it has {len(wanted)} results, and texts of {len(texts)}"
+        return
+    for (name, text), again in zip(texts, wanted, strict=False):
+        if text != again:
+            yield f"{name} is said to be {text}, and is {again}"
+
+
+def _text(of: dict[str, float]) -> str:
+    compared = int(of.get("compared", 0))
+    if "wrong" in of:
+        return f"{int(of['wrong'])} of {compared} elements wrong"
+    error = f"{of['error']:.1e}" if "error" in of else "not finite"
+    return f"error {error}, allowed {of.get('allowed', 0.0):.1e}, {compared} elements"
 
 
 def refusal(line: Said | None, *words: str, says: str = "refused") -> tuple[Control, ...]:
@@ -273,11 +311,4 @@ def _control(s: Said, bound: Bound) -> Control:
 
 
 def _inputs(results: Sequence[Said], bound: Bound) -> list[tuple[str, str]]:
-    found = []
-    for s in results:
-        if s.event == "near":
-            error = "not finite" if s.error is None else f"{s.error:.1e}"
-            found.append((s.name, f"error {error}, allowed {bound(s):.1e}, {s.compared} elements"))
-        else:
-            found.append((s.name, f"{s.wrong} of {s.compared} elements wrong"))
-    return found
+    return [(s.name, _text(_numbers(s, bound))) for s in results]
