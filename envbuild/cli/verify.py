@@ -7,7 +7,7 @@ import typer
 
 from envbuild.cli import show
 from envbuild.cli.options import OutputFlags, PullFlags, capabilities, expand, suites
-from envbuild.errors import InputError
+from envbuild.errors import EnvbuildError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -134,11 +134,9 @@ def _found(targets: list[str], platform: str, net: PullFlags) -> "tuple[About, t
     from envbuild.engines import names
     from envbuild.io import files
 
-    targets = [
-        str(path)
-        for one in targets
-        for path in (nodes.files_in(Path(one)) if Path(one).is_dir() else (one,))
-    ]
+    folders = [path for one in targets if Path(one).is_dir() for path in nodes.files_in(Path(one))]
+    beside = [str(path) for path in folders]
+    targets = [one for one in targets if not Path(one).is_dir()]
     images = [one for one in targets if not Path(one).is_file()]
     if gone := [one for one in images if Path(one).suffix in {".json", ".jsonl"}]:
         what = f"there is no file {gone[0]}"
@@ -151,8 +149,20 @@ def _found(targets: list[str], platform: str, net: PullFlags) -> "tuple[About, t
     if images:
         about, found = fetch.about(images[0], platform or names.platform_here(), net.net())
     named = (one for one in targets if one not in images)
-    pieces = (piece for one in named for piece in verify.split(files.read(one), one))
-    return about, (*found, *pieces)
+    pieces = [piece for one in named for piece in verify.split(files.read(one), one)]
+    return about, (*found, *pieces, *(piece for one in beside for piece in _beside(one)))
+
+
+def _beside(file: str) -> "tuple[Found, ...]":
+    """A file of a folder as evidence: one that cannot be read does not hide the others."""
+    from envbuild.attest import verify
+    from envbuild.io import files
+
+    try:
+        return verify.split(files.read(file), file)
+    except EnvbuildError as e:
+        fault = ": ".join(filter(None, (e.what.removeprefix(file).strip(), e.why)))
+        return (verify.Found(file, b"", True, fault=fault, file=file),)
 
 
 def _lines(answer: "Verification") -> "Iterator[str]":
