@@ -62,7 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made.mkdir()
     for i, node in enumerate(("gpu1", "gpu2.cluster")):
         device = Device(name="made", uuid=f"GPU-{i}", cc="9.0")
-        (made / f"{node}.json").write_bytes(dump(replace(certificate(), device=device)))
+        (made / f"{node}.json").write_bytes(dump(replace(certificate(), device=device, node=node)))
     return tmp_path
 
 
@@ -77,9 +77,9 @@ def test_slurm_gives_a_certificate_a_node_and_verify_takes_them(folder: Path) ->
     assert subprocess.run(argv, check=False, env=os.environ | more).returncode == 0
     call = Path("envbuild.calls").read_text().splitlines()[0]
     assert call.startswith(
-        f"certify envbuild/{NAME} --require smoke --engine podman --sign a key.pem"
+        f"certify envbuild/{NAME} --require smoke --engine podman --sign a key.pem --node gpu1"
     )
-    verify = ["verify", f"certificates/{NAME}", "--unsigned", "--nodes", f"out/{NAME}.nodes"]
+    verify = ["verify", f"certificates/{NAME}/", "--unsigned", "--nodes", f"out/{NAME}.nodes"]
     assert run(verify) == 0
     Path("certificates", NAME, "gpu2.cluster.json").unlink()
     assert run(verify) == 7
