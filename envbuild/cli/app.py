@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import typer
@@ -153,8 +154,20 @@ def _unwritten(e: Exception) -> MachineError | None:
     return None
 
 
+def _adrift() -> bool:
+    """Whether the current folder was removed: a relative path then leads nowhere."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
 def _fault(e: Exception) -> EnvbuildError:
     """What people are told of an exception."""
+    if isinstance(e, OSError | MachineError) and _adrift():
+        what = "the folder that this was started in is gone"
+        return MachineError(what, why=str(getattr(e, "what", e)), fix="cd to one that is there")
     if isinstance(e, EnvbuildError):
         return e
     if isinstance(e, OSError):
