@@ -29,9 +29,7 @@ def told(error: EnvbuildError, info: Mapping[str, Any]) -> EnvbuildError:
         why = f"docker's daemon asks through a proxy of its own, {host}"
         fix = f"mend that where the daemon has it ({_WHERE}), then restart the daemon"
     elif not own and (asked := _proxied(text)):
-        why = (
-            f"this shell has a proxy for {asked}; docker's daemon, which pulls, has none"
-        )
+        why = f"this shell has a proxy for {asked}; docker's daemon, which pulls, has none"
         fix = f"give it the daemon, too ({_WHERE}), then restart the daemon"
     else:
         return error

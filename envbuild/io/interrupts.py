@@ -9,11 +9,12 @@ import time
 SAME = 5.0
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _came: list[float] = []
+_last: list[int] = []
 
 
 def watch() -> None:
     """From now on a scheduler's or a closed terminal's end is as clean as Ctrl-C."""
-    _came.clear()
+    forget()
     if threading.current_thread() is not threading.main_thread():
         return
     for name in _NAMES:
@@ -21,9 +22,20 @@ def watch() -> None:
             signal.signal(getattr(signal, name), _interrupt)
 
 
+def forget() -> None:
+    """What came was another's: a terminal's Ctrl-C for the program that it shows."""
+    _came.clear()
+    _last.clear()
+
+
 def came() -> bool:
     """Whether a signal came since `watch`."""
     return bool(_came)
+
+
+def last() -> int:
+    """The signal that came last; Ctrl-C's where none did."""
+    return _last[-1] if _last else signal.SIGINT
 
 
 def _interrupt(number: int, frame: object) -> None:  # noqa: ARG001
@@ -31,4 +43,5 @@ def _interrupt(number: int, frame: object) -> None:  # noqa: ARG001
     if _came and now - _came[-1] < SAME:
         return
     _came.append(now)
+    _last.append(number)
     raise KeyboardInterrupt

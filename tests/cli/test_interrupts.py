@@ -76,3 +76,52 @@ def test_who_insists_is_heard(tmp_path: Path) -> None:
     code, said = ended(tmp_path, 0.0, signal.SIGTERM, signal.SIGTERM)
     assert (code, "Traceback" in said) == (130, False)
     assert not (tmp_path / "clean").exists()
+
+
+ATTACHED = """
+import sys
+from envbuild.engines import common
+from envbuild.io import interrupts
+
+interrupts.watch()
+common.GRACE = 0.3
+sys.exit(common.attached(["sh", "-c", sys.argv[1]], {}))
+"""
+
+
+def attached(cwd: Path, script: str, *numbers: signal.Signals) -> int:
+    """How ``run`` ends whose client does this when we alone get a signal."""
+    argv = [sys.executable, "-c", ATTACHED, f"{script}; touch begun; sleep 20 & wait; wait; exit 1"]
+    env = os.environ | {"PYTHONPATH": ROOT}
+    with subprocess.Popen(argv, cwd=cwd, env=env, stderr=subprocess.DEVNULL) as process:
+        wait_for(cwd / "begun")
+        start = time.monotonic()
+        for number in numbers:
+            process.send_signal(number)
+            time.sleep(0.5)  # Python itself waits a quarter of one after a Ctrl-C
+        process.wait(15)
+    assert time.monotonic() - start < 10
+    return process.returncode
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_told_to_end_tells_its_container(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    assert attached(tmp_path, "trap 'kill $!; exit 7' TERM HUP", number) == 7
+
+
+def test_a_container_that_does_not_end_is_not_waited_for(tmp_path: Path) -> None:
+    # Python itself ends so after a KeyboardInterrupt that nobody caught.
+    assert attached(tmp_path, "trap '' TERM", signal.SIGTERM) in {130, -signal.SIGINT}
+
+
+def test_ctrl_c_is_the_containers_own(tmp_path: Path) -> None:
+    """The terminal gives it to both; here only we get it, and wait for what the other does."""
+    script = "touch begun; sleep 1; exit 3"
+    assert attached(tmp_path, script, signal.SIGINT) == 3
+
+
+def test_ctrl_c_does_not_hide_an_end_that_follows(tmp_path: Path) -> None:
+    script = "trap 'kill $!; exit 7' TERM"
+    assert attached(tmp_path, script, signal.SIGINT, signal.SIGTERM) == 7
