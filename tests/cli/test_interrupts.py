@@ -84,17 +84,19 @@ from envbuild.engines import common
 from envbuild.io import interrupts
 
 interrupts.watch()
-common.GRACE = 0.3
+common.GRACE = float(sys.argv[2])
 sys.exit(common.attached(["sh", "-c", sys.argv[1]], {}))
 """
 
 
-def attached(cwd: Path, script: str, *numbers: signal.Signals) -> int:
+def attached(cwd: Path, script: str, *numbers: signal.Signals, grace: float = 9.0) -> int:
     """How ``run`` ends whose client does this when we alone get a signal."""
-    argv = [sys.executable, "-c", ATTACHED, f"{script}; touch begun; sleep 20 & wait; wait; exit 1"]
+    script = f"{script}; sleep 20 & touch begun; wait; wait; exit 1"
+    argv = [sys.executable, "-c", ATTACHED, script, str(grace)]
     env = os.environ | {"PYTHONPATH": ROOT}
     with subprocess.Popen(argv, cwd=cwd, env=env, stderr=subprocess.DEVNULL) as process:
         wait_for(cwd / "begun")
+        time.sleep(0.3)  # until it waits for what it has started
         start = time.monotonic()
         for number in numbers:
             process.send_signal(number)
@@ -113,7 +115,7 @@ def test_a_run_that_is_told_to_end_tells_its_container(
 
 def test_a_container_that_does_not_end_is_not_waited_for(tmp_path: Path) -> None:
     # Python itself ends so after a KeyboardInterrupt that nobody caught.
-    assert attached(tmp_path, "trap '' TERM", signal.SIGTERM) in {130, -signal.SIGINT}
+    assert attached(tmp_path, "trap '' TERM", signal.SIGTERM, grace=0.2) in {130, -signal.SIGINT}
 
 
 def test_ctrl_c_is_the_containers_own(tmp_path: Path) -> None:
