@@ -112,7 +112,7 @@ def command(
         bool,
         typer.Option(
             "--trusted",
-            help="Give it a GPU though it was not built here and the container toolkit has holes.",
+            help="Not built here: give it a GPU, though the toolkit has holes or is not known.",
         ),
     ] = False,
     access: Annotated[
