@@ -8,7 +8,7 @@ import typer
 
 from envbuild.cli import show
 from envbuild.cli.options import OutputFlags, PullFlags, capabilities, expand, suites
-from envbuild.errors import InputError
+from envbuild.errors import EnvbuildError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -143,15 +143,31 @@ def _found(targets: list[str], platform: str, net: PullFlags) -> "tuple[About, t
     first = next((i for i, one in enumerate(targets) if not _is_path(one)), len(targets))
     image = next(iter(targets[first:]), None)
     paths = targets[:first] + targets[first + 1 :]
-    named = [str(path) for one in paths for path in nodes.evidence(one)]
+    named = [(str(path), Path(one).is_dir()) for one in paths for path in nodes.evidence(one)]
     about: verify.About = verify.About()
     found: tuple[verify.Found, ...] = ()
     if image is not None:
         if Path(image).exists():
             show.note(f"{image} is the image of this name; what lies here is ./{image}")
         about, found = fetch.about(image, platform or names.platform_here(), net.net())
-    pieces = (piece for one in named for piece in verify.split(files.read(one), one))
+    pieces = (
+        piece
+        for one, beside in named
+        for piece in (_beside(one) if beside else verify.split(files.read(one), one))
+    )
     return about, (*found, *pieces)
+
+
+def _beside(file: str) -> "tuple[Found, ...]":
+    """A file of a folder as evidence: one that cannot be read does not hide the others."""
+    from envbuild.attest import verify
+    from envbuild.io import files
+
+    try:
+        return verify.split(files.read(file), file)
+    except EnvbuildError as e:
+        fault = ": ".join(filter(None, (e.what.removeprefix(file).strip(), e.why)))
+        return (verify.Found(file, b"", True, fault=fault),)
 
 
 def _is_path(word: str) -> bool:

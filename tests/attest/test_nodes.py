@@ -1,6 +1,7 @@
 """One certificate a node: what is missing is named, and one GPU does not speak for two nodes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,21 @@ def test_the_command_names_the_node(tmp_path: Path, capsys: pytest.CaptureFixtur
     (folder / "gpu3.json").write_bytes(dump(on("GPU-0", "gpu3")))
     assert run(argv) == 7
     assert "gpu1 and gpu3 show one GPU" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("broken", ["", "{", "\0", None])
+def test_a_broken_file_of_a_node_hides_no_other(
+    broken: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None: a link that leads nowhere."""
+    (tmp_path / "nodes").write_text("a\nb\n")
+    (folder := tmp_path / "certificates").mkdir()
+    (folder / "a.json").write_bytes(dump(on("GPU-1", "a")))
+    bad = folder / "b.json"
+    bad.symlink_to("/nowhere") if broken is None else bad.write_text(broken)
+    argv = ["verify", str(folder), "--unsigned", "--nodes", str(tmp_path / "nodes")]
+    assert run(argv) == 7
+    said = capsys.readouterr().out
+    assert "no certificate that counts is from node b\n" in said
+    assert f"reason    {bad}" in said
+    assert re.search(r"a\.json  certificate:1 .* counts\n", said)

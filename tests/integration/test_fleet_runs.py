@@ -88,7 +88,7 @@ class Cluster(NamedTuple):
 
     def verify(self) -> "subprocess.CompletedProcess[str]":
         flags = ("--unsigned", "--nodes", f"out/{NAME}.nodes")
-        return envbuild(self.env, self.folder, "verify", f"certificates/{NAME}", *flags)
+        return envbuild(self.env, self.folder, "verify", f"./certificates/{NAME}", *flags)
 
 
 @pytest.fixture
@@ -119,7 +119,9 @@ def cluster(tmp_path: Path, env: dict[str, str], slurm: Mapping[str, str]) -> Ma
         (tool / "envbuild").chmod(0o755)
         for i, node in enumerate(("gpu1", "gpu2.cluster")):
             device = Device(name="made", uuid=f"GPU-{i}", cc="9.0")
-            (tool / f"{node}.json").write_bytes(dump(replace(certificate(), device=device)))
+            (tool / f"{node}.json").write_bytes(
+                dump(replace(certificate(), device=device, node=node))
+            )
         path = f"{tool}:{slurm['PATH']}"
         return Cluster(folder, env | {"SLURM_CONF": slurm["SLURM_CONF"], "PATH": path})
 
