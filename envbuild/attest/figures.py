@@ -101,7 +101,10 @@ def _rounded(text: str, number: float) -> bool:
     """Whether a text is a number to its last digit, or no number at all."""
     try:
         said = Decimal(text)
-        unit = Decimal(1).scaleb(int(said.as_tuple().exponent))
-        return abs(said - Decimal(number)) <= unit * Decimal("0.51")
     except (InvalidOperation, ValueError):
         return True
+    try:
+        unit = Decimal(1).scaleb(int(said.as_tuple().exponent))
+        return abs(said - Decimal(number)) <= unit * Decimal("0.51")
+    except (ArithmeticError, ValueError):  # beyond what is counted with, or not finite
+        return False

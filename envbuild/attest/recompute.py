@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from envbuild.attest import figures
 from envbuild.certify import verdicts
 from envbuild.certify.suites import before
-from envbuild.values.certificate import Certificate, Check, Device
+from envbuild.values.certificate import Certificate, Check, Device, Subject
 
 _RAN = ("pass", "fail", "inconclusive")
 
@@ -35,6 +35,7 @@ def _all(certificate: Certificate) -> Iterator[str]:
     if certificate.recorded != "run":
         yield "it is a replay, which certifies nothing"
     yield from _times(certificate)
+    yield from _subject(certificate.subject)
     yield from _names(certificate)
     yield from _machine(certificate)
     for suite in certificate.suites:
@@ -60,6 +61,12 @@ def _times(certificate: Certificate) -> Iterator[str]:
             yield f"{text[:40]!r} is no time"
     if began and ended and began > ended:
         yield f"it began at {certificate.started}, after it ended"
+
+
+def _subject(subject: Subject) -> Iterator[str]:
+    """What has a digest, and what has none: a folder is nothing that others could have."""
+    if (subject.kind == "rootfs") == bool(subject.digest):
+        yield f"its subject is a {subject.kind} with digest {subject.digest or 'none'}"
 
 
 def _names(certificate: Certificate) -> Iterator[str]:

@@ -194,9 +194,14 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
             kind=statement.CERTIFICATE,
             cc=_cc(unsigned),
             node=unsigned.node,
-            problems=(*says, *_foreign(unsigned.subject.digest, about), *contradictions(unsigned)),
+            problems=(
+                *says,
+                *_unlike(unsigned, about),
+                *_foreign(unsigned.subject.digest, about),
+                *contradictions(unsigned),
+            ),
         )
-        return Read(evidence, found.named, unsigned, unsigned.subject.digest)
+        return Read(evidence, found.named, unsigned, unsigned.subject.digest, found.data)
     if keys:
         payload, key = dsse.verified(found.data, keys, found.source)
     else:
@@ -208,7 +213,7 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
         certificate = load(Certificate, predicate, found.source)
         if certificate.subject.digest != named:
             problems += (f"its statement names {named}, its certificate another image",)
-        problems += contradictions(certificate)
+        problems += _unlike(certificate, about) + contradictions(certificate)
     elif said.predicate_type == statement.TEST_RESULT:
         short = result.read(predicate, found.source)
     else:
@@ -223,6 +228,14 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
     )
     of = result.digest_of(payload)
     return Read(evidence, found.named, certificate, named, predicate, short, of)
+
+
+def _unlike(certificate: Certificate, about: About) -> tuple[str, ...]:
+    """A certificate about no image, where one is asked about: a folder has no digest of one."""
+    kind = certificate.subject.kind
+    if about.digests and kind not in {"manifest", "config"}:
+        return (f"it is about a {kind}, which is no image",)
+    return ()
 
 
 def _foreign(named: str | None, about: About) -> tuple[str, ...]:

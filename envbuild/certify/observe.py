@@ -107,7 +107,7 @@ def observe(
     blocked = bool(choice.reason) and bool(GPU & set(policy.require))
     asked = tuple(s for s in suites if not blocked or (s in policy.require and s not in GPU))
     if not policy.trusted and GPU & set(asked):
-        stranger.check(image.ref, host, choice, matrices.holes)
+        stranger.check(image.ref, host, engine_facts, choice, matrices.holes)
     seen = Seen(
         image=image,
         subject=about,

@@ -112,7 +112,7 @@ def command(
         bool,
         typer.Option(
             "--trusted",
-            help="Give it a GPU though it was not built here and the container toolkit has holes.",
+            help="Not built here: give it a GPU, though the toolkit has holes or is not known.",
         ),
     ] = False,
     access: Annotated[
@@ -130,8 +130,7 @@ def command(
     from envbuild.attest import publish
     from envbuild.certify import run
     from envbuild.host.detect import this_machine
-    from envbuild.io import files
-    from envbuild.io.workspace import Workspace
+    from envbuild.io import files, workspace
     from envbuild.values.codec import dump, replace
 
     running = {
@@ -160,7 +159,7 @@ def command(
             _calibrate(certificate, calibrate)
         return reports.show_all(certificate, None, wanted, old)
     node = signing.node(node)
-    space = Workspace()
+    space = workspace.here()
     target = out or space.path("certificate.json")
     proof = target.with_suffix(".intoto.jsonl") if signer else None
     _can_write(path for path in (target, proof, record, calibrate, *wanted.files) if path)

@@ -56,7 +56,7 @@ def command(
     nodes: Annotated[
         str,
         typer.Option(
-            "--nodes", help="File with names of nodes, one a line: a certificate of each."
+            "--nodes", help="A certificate of each: a,b ('a,' for one), or a file with one a line."
         ),
     ] = "",
     shown: Annotated[
@@ -106,11 +106,14 @@ def _keys(files: "Sequence[Path]", *, unsigned: bool) -> "tuple[Ed25519PublicKey
     return tuple(dsse.trusted_key(disk.read(path), str(path)) for path in files)
 
 
-def _nodes(path: str) -> tuple[str, ...]:
+def _nodes(given: str) -> tuple[str, ...]:
+    """The nodes that are named, or those of a file: no file is called by a name with a comma."""
     from envbuild.attest import nodes
     from envbuild.io import files
 
-    return nodes.names(files.read(path).decode("utf-8", "replace"), path) if path else ()
+    if "," in given:
+        return nodes.names(given.replace(",", "\n"), "--nodes")
+    return nodes.names(files.read(given).decode("utf-8", "replace"), given) if given else ()
 
 
 def _policy(
@@ -209,7 +212,7 @@ def _evidence(one: "Evidence") -> str:
 
 
 def _shown(read: "list[Read]", answer: "Verification", what: str) -> object:
-    """The predicates of one kind that count, as they were signed."""
+    """The predicates of one kind that count, as they were signed, or are in a file."""
     import msgspec
 
     from envbuild.attest import statement
@@ -221,9 +224,9 @@ def _shown(read: "list[Read]", answer: "Verification", what: str) -> object:
         "provenance": statement.PROVENANCE,
         "sbom": statement.SBOM,
     }
-    good = {one.source for one in answer.evidence if not one.problems}
+    # By their order: a source is a shortened digest, which can be made to be another's.
     return [
         msgspec.Raw(one.predicate)
-        for one in read
-        if one.evidence.kind == kinds[what] and one.evidence.source in good
+        for one, judged in zip(read, answer.evidence, strict=True)
+        if judged.kind == kinds[what] and not judged.problems
     ]

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envbuild.engines import buildkit, common, containers, fetch, names, owner, staging
+from envbuild.engines import buildkit, common, containers, daemonproxy, fetch, names, owner, staging
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.failures import failure, not_run, refused
-from envbuild.errors import MachineError
+from envbuild.errors import EnvbuildError, MachineError
 from envbuild.io import dockerconfig, proc
 from envbuild.io.net import Net
 from envbuild.io.workspace import private_folder
@@ -74,6 +74,12 @@ class DockerEngine:
             raise MachineError(
                 what, why=str(e), fix="start the daemon, or set DOCKER_HOST; another: --engine"
             ) from e
+
+    def _unreached(self, error: EnvbuildError) -> EnvbuildError:
+        """An error of the daemon's, which may have to do with its proxy."""
+        with contextlib.suppress(EnvbuildError), self._asked():
+            return daemonproxy.told(error, self._client.info())
+        return error
 
     @functools.cached_property
     def _facts(self) -> EngineFacts:
@@ -178,7 +184,7 @@ class DockerEngine:
             line=self._progress,
         )
         if done.rc:
-            raise failure(self.name, done.out, offline=net.offline)
+            raise self._unreached(failure(self.name, done.out, offline=net.offline))
 
     def take(self, file: Path) -> None:
         """Take the images of an archive into the store, under the names that it gives them."""
@@ -223,6 +229,12 @@ class DockerEngine:
 
     def fetch(self, source: str, net: Net) -> None:  # noqa: ARG002 (the daemon has its own net)
         """Have the daemon pull it."""
+        try:
+            self._pull(source)
+        except MachineError as e:
+            raise self._unreached(e) from e
+
+    def _pull(self, source: str) -> None:
         with self._asked():
             pull = self._client.api.pull
             for event in pull(source, stream=True, decode=True, auth_config=_login(source)):

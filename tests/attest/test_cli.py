@@ -13,10 +13,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from envbuild.attest import publish, statement
+from envbuild.attest.verify import Found
 from envbuild.cli.app import run
 from envbuild.values.codec import digest, dump, load
 from envbuild.values.verification import Verification
-from tests.attest.made import CONFIG, KEY, MANIFEST, OTHER, certificate
+from tests.attest.made import ABOUT, CONFIG, KEY, MANIFEST, OTHER, certificate
 from tests.planner.ask import ask
 
 Cap = pytest.CaptureFixture[str]
@@ -135,6 +136,24 @@ def test_what_was_signed_can_be_shown(files: Path, capfd: Cap) -> None:
     # Nothing that does not count is shown.
     assert verify(files, "c.intoto.jsonl", "--key", "other.pub", "--show", "plan") == 7
     assert json.loads(capfd.readouterr().out) == []
+
+
+def test_what_nobody_signed_can_be_shown(files: Path, capfd: Cap) -> None:
+    assert verify(files, "c.json", "c.json", "--unsigned", "--show", "certificates") == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found == [json.loads(dump(certificate()))] * 2
+
+
+def test_what_does_not_count_is_not_shown_under_another_s_source(
+    monkeypatch: pytest.MonkeyPatch, capfd: Cap, files: Path
+) -> None:
+    """Whoever attaches chooses the digest, and its first characters by trying."""
+    good, bad = (publish.signed(certificate(), (), key)[0].envelope for key in (KEY, OTHER))
+    found = tuple(Found("sha256:0123", data, named=False) for data in (good, bad))
+    monkeypatch.setattr("envbuild.attest.fetch.about", lambda *_: (ABOUT, found))
+    argv = ["verify", "app", "--key", str(files / "key.pub"), "--show", "certificates"]
+    assert run(argv) == 0
+    assert len(json.loads(capfd.readouterr().out)) == 1
 
 
 def test_nonsense_is_no_evidence_and_moves_no_cursor(files: Path, capfd: Cap) -> None:

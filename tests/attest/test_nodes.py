@@ -92,6 +92,14 @@ def test_the_signed_name_counts_and_the_file_s_does_not() -> None:
     assert [one.node for one in found.evidence] == ["a", "a"]
 
 
+def test_what_nodes_attached_is_collected_from_the_registry() -> None:
+    found = [signed(on("GPU-1", "a")), signed(on("GPU-2", "b"))]
+    read = [verify.read(one, (KEY.public_key(),), ABOUT) for one in found]
+    for nodes, passed in ((("a", "b"), True), (("a", "b", "c"), False)):
+        made = verify.verify(read, about=ABOUT, policy=Policy(), now=NOW, of_nodes=nodes)
+        assert made.passed is passed
+
+
 def test_one_gpu_under_two_signed_names_is_seen() -> None:
     found = answer("a", "b", x=on("GPU-1", "a"), y=on("GPU-1", "b"))
     assert found.reasons == ("a and b show one GPU, GPU-1: one of them is not its own",)
@@ -122,6 +130,14 @@ def test_the_command_names_the_node(tmp_path: Path, capsys: pytest.CaptureFixtur
     listed.write_text("gpu1\ngpu2.cluster\ngpu3\n")
     assert run(argv) == 7
     assert "no certificate that counts is from node gpu3" in capsys.readouterr().out
+    argv[-1] = "gpu1,gpu2.cluster"
+    assert run(argv) == 0
+    argv[-1] = "gpu1,"
+    assert run(argv) == 0
+    argv[-1] = "gpu1,gpu1"
+    assert run(argv) == 2
+    assert "--nodes names a node twice" in capsys.readouterr().err
+    argv[-1] = str(listed)
     (folder / "gpu3.json").write_bytes(dump(on("GPU-0", "gpu3")))
     assert run(argv) == 7
     assert "gpu1 and gpu3 show one GPU" in capsys.readouterr().out

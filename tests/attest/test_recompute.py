@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from envbuild.attest.recompute import contradictions
 from envbuild.certify import verdicts
-from envbuild.values.certificate import Certificate, Check, Control, Device, Runtimes
+from envbuild.values.certificate import Certificate, Check, Control, Device, Runtimes, Subject
 from envbuild.values.codec import Pairs, replace
-from tests.attest.made import certificate
+from tests.attest.made import MANIFEST, certificate
 
 FAST = "h200-local-fast-1.seen.json"
 
@@ -51,6 +53,26 @@ def called(verdict: str, reason: str = "x") -> Callable[[Check], Check]:
     return lambda check: replace(check, verdict=verdict, reason=reason, blame="image")
 
 
+NUMBERS = ["1e999999999", "-1e-999999999", "sNaN", "Infinity", "1_0", "٣", "0x1", "", "9" * 5000]
+
+
+@given(
+    value=st.sampled_from(NUMBERS) | st.text(max_size=20),
+    limit=st.sampled_from(NUMBERS),
+    number=st.floats(allow_nan=False),
+    place=st.sampled_from(["value", "low", "high", "smallest", "q3", "limit", "floor"]),
+)
+def test_whatever_is_written_is_read(value: str, limit: str, number: float, place: str) -> None:
+    def change(check: Check) -> Check:
+        measure = replace(check.measure, **{place: number})
+        return replace(
+            check, value=value, limit=limit, measure=measure, inputs=Pairs({"rate": value})
+        )
+
+    made = changed(certificate(FAST, "smoke"), "fast.fma-f32", change)
+    assert all(isinstance(one, str) for one in contradictions(made))
+
+
 GREEN = Control(name="half of the SMs", red=False, says="")
 
 
@@ -67,6 +89,8 @@ GREEN = Control(name="half of the SMs", red=False, says="")
         ("fast.fma-f32", lambda c: replace(c, bounds=()), "no bound is about its limit"),
         ("fast.fma-f32", lambda c: replace(c, bounds=("low >= 0.01 * limit",)), "is its floor"),
         ("fast.fma-f32", lambda c: replace(c, value="300"), "its value is written '300'"),
+        ("fast.fma-f32", lambda c: replace(c, value="1e999999999"), "is written '1e999999999'"),
+        ("fast.fma-f32", lambda c: replace(c, value="Infinity"), "is written 'Infinity'"),
         ("fast.fma-f32", lambda c: replace(c, limit="300"), "its limit is written '300'"),
         ("fast.fma-f32", lambda c: replace(c, inputs=Pairs({"rate": "9"})), "rate is written '9'"),
         ("fast.fma-f32", lambda c: replace(c, blame="image"), "the image is blamed"),
@@ -103,6 +127,32 @@ def test_a_verdict_follows_from_its_suites() -> None:
     assert any("replay" in says for says in contradictions(replace(one, recorded="replayed")))
 
 
+FRAMEWORKS = "h200-local-frameworks.seen.json"
+
+
+@pytest.mark.parametrize("id", ["torch.matmul", "torch.eager", "cupy.jit", "triton.softmax"])
+def test_each_result_of_a_framework_is_held_against_its_bound_again(id: str) -> None:
+    one = certificate(FRAMEWORKS, "torch")
+    assert contradictions(one) == ()
+    check = next(c for s in one.suites for c in s.checks if c.id == id)
+    names = [name for name, _ in check.terms if name.endswith(("_error", "_wrong"))]
+    assert len(names) == len([1 for _, text in check.inputs if "element" in text])
+    for name in names:
+        for number in ("9.0", "-1"):
+            made = changed(one, id, terms(**dict(check.terms) | {name: number}))
+            assert any("does not hold" in says for says in contradictions(made)), name
+    nothing = {name: "0" for name, _ in check.terms if name.endswith("_compared")}
+    made = changed(one, id, terms(**dict(check.terms) | nothing))
+    assert sum("does not hold" in says for says in contradictions(made)) == len(names)
+
+
+def test_what_the_sanitizer_found_is_counted_again() -> None:
+    one = certificate("h200-local-all.seen.json", "smoke")
+    assert contradictions(one) == ()
+    made = changed(one, "correct.sanitizer", terms(found="2"))
+    assert "found == limit does not hold" in contradictions(made)[0]
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
@@ -113,6 +163,8 @@ def test_a_verdict_follows_from_its_suites() -> None:
         ({"runtimes": Runtimes(driver="999")}, "it saw driver 580.159.04, not 999"),
         ({"runtimes": Runtimes(driver_cuda="99.0")}, "it saw CUDA 13.0, not 99.0"),
         ({"device": Device(name="x", uuid="GPU-x", cc="12.0")}, "it ran on cc 9.0, not 12.0"),
+        ({"subject": Subject(kind="rootfs", name="/", digest=MANIFEST)}, "subject is a rootfs"),
+        ({"subject": Subject(kind="manifest", name="x")}, "manifest with digest none"),
         ({"device": None}, "it ran on cc 9.0, not no GPU"),
         ({"suites": certificate(FAST, "smoke").suites * 2}, "it has smoke twice"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 from datetime import datetime, timedelta, timezone
+from typing import Literal
 
 import msgspec
 import pytest
@@ -111,6 +112,14 @@ def test_evidence_of_another_image_is_none_of_this_one() -> None:
     found = answer(signed(certificate()), about=other)
     assert "it is about sha256:aaaa" in found.evidence[0].problems[0]
     assert not found.passed
+
+
+@pytest.mark.parametrize("kind", ["prefix", "rootfs"])
+def test_a_folder_is_no_image(kind: Literal["prefix", "rootfs"]) -> None:
+    made = replace(certificate(), subject=Subject(kind=kind, name="/srv", digest=MANIFEST))
+    said = statement.statement("app", MANIFEST, statement.CERTIFICATE, made)
+    found = answer(Found("x", dsse.sign(said, KEY), named=False))
+    assert f"it is about a {kind}, which is no image" in found.evidence[0].problems
 
 
 def test_an_unpushed_image_is_known_by_its_config() -> None:
