@@ -2,10 +2,10 @@
 
 import os
 import re
+import shutil
 from pathlib import Path
 
-from envbuild.engines.failures import failure
-from envbuild.errors import ImageError
+from envbuild.errors import ImageError, MachineError
 from envbuild.io import proc
 
 _LONG = 3600.0  # seconds
@@ -16,6 +16,8 @@ _SCRIPTS = frozenset(
     for name in ("01-base", "10-docker2singularity", "90-environment", "94-appsbase", "95-apps",
                  "99-base", "99-runtimevars")
 )  # fmt: skip
+# It writes such a path into a script of its own, where one ends a word.
+_UNQUOTED = frozenset("\"'\n")
 # The user's own settings of mounts and variables would come into each container.
 _OURS = re.compile(r"(APPTAINER|SINGULARITY)(?!_(CACHEDIR|CONFIGDIR|TMPDIR)$)")
 
@@ -36,15 +38,38 @@ def unpack(cli: str, source: str, ref: str, folder: Path) -> None:
 
     Raises:
         ImageError: it has files of its own for apptainer.
-        MachineError, BuildError: no room, or it cannot be unpacked here.
+        MachineError: no room, or it cannot be unpacked here.
     """
+    root = folder.parents[1]
+    if set(str(root)) & _UNQUOTED:
+        what = f"apptainer runs nothing in {str(root)!r}: it takes no quote and no line break"
+        raise MachineError(what, fix="work in another folder")
     # Without root, a folder that its owner may not write could never be removed.
     own = ("--fix-perms",) if os.geteuid() else ()
-    argv = (cli, "--quiet", "build", *own, "--sandbox", str(folder), source)
-    done = proc.run(argv, timeout=_LONG, env=environment())
+    # What is kept here needs no second copy in a home; and what a killed one leaves lies where the
+    # next one looks for it, beside the image, which is where there must be room for it anyway.
+    argv = (cli, "--quiet", "build", "--disable-cache", *own, "--sandbox", str(folder), source)
+    scratch = folder.with_name("scratch")
+    scratch.mkdir()
+    places = {f"{name}_TMPDIR": str(scratch) for name in ("APPTAINER", "SINGULARITY")}
+    done = proc.run(argv, timeout=_LONG, env=environment() | places)
+    shutil.rmtree(scratch, ignore_errors=True)
     if done.rc or not folder.is_dir():
-        raise failure("apptainer", done.out + done.err)
+        raise _not_unpacked(ref, root, done.out + done.err)
     _check_scripts(ref, folder / ".singularity.d")
+
+
+def _not_unpacked(ref: str, root: Path, log: str) -> MachineError:
+    said = [line.strip() for line in log.splitlines() if line.strip()] or ["it said nothing"]
+    full = [line for line in said if re.search("no space left|quota exceeded", line, re.IGNORECASE)]
+    if full:
+        what, fix = f"there is no room for {ref} in {root}", "free some, or work in another folder"
+    else:
+        what, fix = (
+            f"apptainer cannot unpack {ref} here",
+            "use docker or podman, or another machine",
+        )
+    return MachineError(what, why=(full or said)[-1], fix=fix)
 
 
 def _check_scripts(ref: str, folder: Path) -> None:

@@ -6,8 +6,10 @@ Its flags for GPUs are looked at as argv in ``tests/engines``: nothing here prov
 import json
 import os
 import secrets
+import signal
 import subprocess
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from envbuild.io.net import Net
 from envbuild.values.certificate import Certificate
 from envbuild.values.codec import Pairs, load
 from tests import oci
-from tests.integration.command import CLI, envbuild
+from tests.integration.command import CLI, ROOT, envbuild
 from tests.integration.conftest import service
 
 pytestmark = [pytest.mark.engine, pytest.mark.apart]
@@ -273,3 +275,77 @@ def test_run_on_the_command_line(small: Path, env: dict[str, str], tmp_path: Pat
     done = envbuild(env, tmp_path, "build", "--engine", "apptainer", "--cc", "9.0")
     assert done.returncode == 4
     assert "builds no Dockerfile" in done.stderr
+
+
+def left(folder: Path) -> list[str]:
+    """What of an unpacked image is in a folder, by name."""
+    return sorted(path.name for path in folder.iterdir() if path.name != "lock")
+
+
+def test_a_killed_one_leaves_nothing_for_long(
+    small: Path, env: dict[str, str], tmp_path: Path
+) -> None:
+    """Killed with apptainer, half-way: the next one finds all of it, and runs."""
+    env |= {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
+    argv = [*CLI, "run", str(small), "--engine", "apptainer", "--", "true"]
+    root = tmp_path / ".envbuild/apptainer"
+    first = subprocess.Popen(argv, env=env, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    begun: tuple[Path, ...] = ()
+    while not begun and first.poll() is None:
+        begun = tuple(root.glob(".new-*/build-temp-*/rootfs"))
+    children = subprocess.run(["pgrep", "-P", str(first.pid)], capture_output=True, check=False)
+    for pid in (first.pid, *map(int, children.stdout.split())):
+        os.kill(pid, signal.SIGKILL)
+    first.wait()
+    assert begun
+    assert left(root), "there is something to remove"
+    assert subprocess.run(argv, env=env, cwd=tmp_path, check=False).returncode == 0
+    assert len(left(root)) == 1
+    assert left(tmp_path / "tmp") == []
+    assert not list((tmp_path / "home").glob(".apptainer/cache/*")), "no copy in the home"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], check=True)
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_there_must_be_room_where_the_image_goes_and_nowhere_else(
+    small: Path, env: dict[str, str], tiny: Path, tmp_path: Path
+) -> None:
+    env |= {"PATH": os.environ["PATH"], "TMPDIR": str(tiny)}
+    argv = ("run", str(small), "--engine", "apptainer", "--", "true")
+    (tmp_path / "here").mkdir()
+    done = envbuild(env, tmp_path / "here", *argv)
+    assert done.returncode == 0, done.stderr
+    done = envbuild(env, tiny, *argv)
+    assert done.returncode == 4
+    assert f"no room for {small} in {tiny}/.envbuild/apptainer" in done.stderr
+    assert left(tiny / ".envbuild/apptainer") == []
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "a\nb"])
+def test_a_folder_that_apptainer_cannot_spell(name: str, small: Path, tmp_path: Path) -> None:
+    (folder := tmp_path / name).mkdir()
+    with pytest.raises(MachineError, match="no quote and no line break"):
+        ApptainerEngine(root=folder).run(str(small), RunSpec(argv=("true",)))
+    assert left(folder) == []
+
+
+def test_odd_folders_and_archives_and_no_ids_to_map(small: Path, tmp_path: Path) -> None:
+    """As an ordinary user of a machine without /etc/subuid."""
+    folder = tmp_path / "a: b,=$(x)é %s"
+    folder.mkdir()
+    odd = folder / "im, age:1.tar"
+    odd.write_bytes(small.read_bytes())
+    hide = 'mount --bind /dev/null /etc/subuid && mount --bind /dev/null /etc/subgid && exec "$@"'
+    argv = ["unshare", "--mount", "sh", "-c", hide, "sh", *NOBODY, *CLI]
+    argv += ["run", f"./{odd.name}", "--engine", "apptainer", "--", "id", "-u"]
+    env = {**os.environ, "PYTHONPATH": ROOT, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "65534\n"), done.stderr
