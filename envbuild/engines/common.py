@@ -29,10 +29,20 @@ GRACE = 10.0
 NOTHING = ("/",)
 
 
+#: Of a run without a GPU. An image may ask for one in its own environment, and gets it, with files
+#: of the driver, where the engine's default runtime is NVIDIA's.
+NO_GPU = ("NVIDIA_VISIBLE_DEVICES", "void")
+
+
 def show_progress(line: str) -> None:
     """The engine's own progress, as it comes, on stderr."""
     with contextlib.suppress(OSError):  # nobody reads it, or the disk behind it is full
         print(line, file=sys.stderr, flush=True)
+
+
+def device_flags(engine: str, access: str, devices: Sequence[str] = ()) -> tuple[str, ...]:
+    """The flags of `gpu_flags`; for ``none`` those with which no GPU comes in unasked."""
+    return gpu_flags(engine, access, devices) or ("-e", "=".join(NO_GPU))
 
 
 def command(ref: str, argv: Sequence[str]) -> tuple[str, ...]:

@@ -304,7 +304,7 @@ class DockerEngine:
                 self.probe().cli or self.name,
                 "run",
                 *flags,
-                *common.gpu_flags(self.name, access),
+                *common.device_flags(self.name, access),
                 *common.command(ref, argv),
             ),
         )

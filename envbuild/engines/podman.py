@@ -292,7 +292,7 @@ class PodmanEngine:
             self.name,
             "run",
             *flags,
-            *common.gpu_flags(self.name, access),
+            *common.device_flags(self.name, access),
             *self._extra("run"),
         )
         return Step(
@@ -334,7 +334,7 @@ class PodmanEngine:
 def _options(spec: RunSpec) -> list[str]:
     """A run as podman's flags."""
     # What an image runs beside the command would work in its files, and on its GPU, meanwhile.
-    flags = ["--no-healthcheck", *common.gpu_flags("podman", spec.access, spec.devices)]
+    flags = ["--no-healthcheck", *common.device_flags("podman", spec.access, spec.devices)]
     flags += () if spec.capable else common.NO_RIGHTS
     if spec.network == "none":
         # Podman gives the variables of a proxy, which may have a login in it, to every container.
