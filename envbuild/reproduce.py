@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -17,7 +16,7 @@ from envbuild.errors import BuildError, MachineError, StaleError
 from envbuild.io import ociarchive
 from envbuild.io.net import Net
 from envbuild.io.ociarchive import Archive
-from envbuild.io.workspace import Workspace
+from envbuild.io.workspace import Workspace, private_folder
 from envbuild.lock.recipe import rebuilding
 from envbuild.values.codec import replace
 from envbuild.values.finding import Step
@@ -48,9 +47,9 @@ def capable(engine: Engine) -> DockerEngine:
     if facts.answers and facts.buildkit == "DOCKER_BUILDKIT":
         why = "its client holds an older BuildKit, and there is no buildx"
         raise MachineError(what, why=why, fix=f"it takes {_NEEDED}")
-    with tempfile.TemporaryDirectory(prefix="envbuild-") as folder:
+    with private_folder() as folder:
         try:
-            made = export(maker, _PROBE, Net(), Path(folder) / "probe.tar", epoch_=1)
+            made = export(maker, _PROBE, Net(), folder / "probe.tar", epoch_=1)
         except BuildError as e:
             raise MachineError(what, why=e.why or e.what, fix=f"it takes {_NEEDED}") from e
         if made.created != "1970-01-01T00:00:01Z" or ociarchive.latest(made) > 1:

@@ -218,7 +218,7 @@ _REFUSALS = (
         "the registry broke off: try again; what came is kept",
     ),
     (
-        r"manifest unknown|not found|denied|unauthorized",
+        r"manifest unknown|not found|denied|[Uu]nauthorized|\b403 Forbidden",
         "check the name, the digest, the mirror and your login",
     ),
     (

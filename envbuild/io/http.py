@@ -71,7 +71,8 @@ class _Session(requests.Session):
         request, url = prepared_request, str(prepared_request.url)
         if self.should_strip_auth(str(response.request.url), url):  # type: ignore[no-untyped-call]
             request.headers.pop("Authorization", None)
-        self.own(url)(request)
+        if "Authorization" not in request.headers:
+            self.own(url)(request)
 
 
 @functools.cache

@@ -5,11 +5,11 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 
 from envbuild.errors import MachineError
 from envbuild.io import proc
 from envbuild.io.net import Net, ca_bundle
+from envbuild.io.workspace import private_folder
 
 # How to get out of this network; everything else named PIP_* changes what pip would choose.
 _KEPT = frozenset({"PIP_CERT", "PIP_CLIENT_CERT", "PIP_DEFAULT_TIMEOUT", "PIP_PROXY"})
@@ -52,9 +52,9 @@ def default_index(net: Net) -> str:
     Raises:
         MachineError: no pip, or one that does not say.
     """
-    with tempfile.TemporaryDirectory(prefix="envbuild-") as folder:
+    with private_folder() as folder:
         # No project has this version: pip says where it would look, and ends.
-        argv = [*command(), "-vv", "download", "--no-deps", "--dest", folder, "pip==0"]
+        argv = [*command(), "-vv", "download", "--no-deps", "--dest", str(folder), "pip==0"]
         done = proc.run(argv, timeout=120.0, env=environment(net))
     if match := re.search(r"^\s*\* (\S+)/pip/?$", done.out + done.err, re.MULTILINE):
         return match[1]

@@ -203,3 +203,10 @@ def test_a_clock_that_is_wrong_is_thought_of(text: str) -> None:
     for error in (failure("docker", f"#7 1.1 {text}\n#7 ERROR: x"), refused("docker", text)):
         assert error.exit_code == 4
         assert "date -u" in error.fix
+
+
+def test_a_login_that_is_refused_is_said() -> None:
+    """Recorded: docker 20.10.24, then 28.5.2, 2026-12-03."""
+    head = "unexpected status from HEAD request to http://127.44.3.9:1/v2/a/manifests/1: "
+    for text in ("unauthorized: authentication required", f"{head}401 Unauthorized"):
+        assert "your login" in refused("docker", text).fix

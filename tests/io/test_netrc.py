@@ -111,6 +111,14 @@ def test_a_redirect_takes_no_login_to_another_host(netrc: Path) -> None:
         assert (index.logins[-1], other.logins[-1]) == (None, HEADER), "the control: its own"
 
 
+def test_a_redirect_on_the_same_host_keeps_the_login_of_the_address(netrc: Path) -> None:
+    netrc.write_text("machine 127.0.0.1 login other password pw\n")
+    with running() as index:
+        index.fault = faulty("GET", "/a", lambda one: one.answer(302, Location="/b"))
+        http.get(f"http://any:s3cret@{index.host}/a", Net(), allow=(404,))
+        assert index.logins == [HEADER, HEADER]
+
+
 def test_a_registry_and_where_it_leads_see_no_netrc(registry: Registry, netrc: Path) -> None:
     netrc.write_text(DEFAULT)
     attach(registry)

@@ -1,6 +1,7 @@
 """The workspace: stages that need not run again, folders that are whole or not there."""
 
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -155,3 +156,14 @@ def test_a_second_writer_waits_and_says_so(tmp_path: Path) -> None:
     with second.held(0.3, said.append):
         pass
     assert said == [f"waiting   another envbuild works in {tmp_path}"]
+
+
+def test_each_of_our_temporary_folders_is_one_that_the_next_run_can_sweep() -> None:
+    source = Path(files.__file__).parents[1]
+    own = re.compile(r"(TemporaryDirectory|mkdtemp)\((?!.*\bdir=)")
+    found = [
+        str(path.relative_to(source))
+        for path in source.rglob("*.py")
+        if own.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == [], "private_folder() is swept after a kill; these are not"

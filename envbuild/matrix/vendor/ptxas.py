@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from envbuild.errors import MachineError
 from envbuild.io import proc
+from envbuild.io.workspace import private_folder
 from envbuild.matrix.vendor.model import Unreadable
 
 _TIMEOUT = 60.0  # seconds a call; it takes a fraction of one
@@ -28,8 +29,8 @@ class Assembler(NamedTuple):
 @contextlib.contextmanager
 def taken(archive: zipfile.ZipFile, member: str) -> Iterator[Path]:
     """One program of a wheel, as a file that can be run while the block lasts."""
-    with tempfile.TemporaryDirectory(prefix="envbuild-") as folder:
-        path = Path(folder) / PurePosixPath(member).name
+    with private_folder() as folder:
+        path = folder / PurePosixPath(member).name
         with archive.open(member) as source, path.open("wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)
         path.chmod(stat.S_IRWXU)
