@@ -12,6 +12,7 @@ from envbuild.engines import find
 from envbuild.engines.base import RunSpec
 from envbuild.errors import MachineError
 from envbuild.host import cdi
+from envbuild.io import ours
 from envbuild.io.proc import Completed
 from envbuild.io.workspace import Workspace
 from envbuild.matrix.load import load
@@ -183,7 +184,7 @@ def test_who_is_trusted_and_who_gets_no_gpu_is_run(policy: dict[str, object]) ->
         certify(**policy)
 
 
-def test_what_this_workspace_built_is_no_stranger(
+def test_what_this_user_built_in_this_workspace_is_no_stranger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
@@ -193,14 +194,18 @@ def test_what_this_workspace_built_is_no_stranger(
         return seen("toolchain")
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(run, "observations", observations)
     found = find.Found(here.HereEngine(tmp_path), EngineFacts(name="docker"), "made")  # type: ignore[arg-type]
     monkeypatch.setattr(find, "holding", lambda *_: found)
     argv = ["certify", "made/here:1", "--require", "toolchain", "-q"]
     Workspace().save("image.json", here.image())
+    # The folder alone says nothing: it may have come with somebody's project.
+    assert command(argv) == 0
+    ours.remember(here.image().config)
     assert command(argv) == 0
     # Labels of a plan and a lock are anybody's to set; the digest of the config is not.
     Workspace().save("image.json", replace(here.image(), config="sha256:" + "0" * 64))
     assert command(argv) == 0
     assert command([*argv, "--trusted"]) == 0
-    assert asked == [True, False, True]
+    assert asked == [False, True, False, True]
