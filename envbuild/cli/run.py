@@ -51,6 +51,7 @@ def command(
     The exit code is the command's; where nothing could be started it is 6 for a fault of the image
     (a USER that it lacks), 4 for one of the machine.
     """
+    from envbuild.engines.common import is_root
     from envbuild.engines.find import holding
     from envbuild.host.access import best_access, usable_gpu
     from envbuild.host.detect import this_machine
@@ -69,8 +70,9 @@ def command(
     if dry_run:
         show.json(step) if output.json else show.step(step)
         return 0
-    if found.engine.inspect(ref) is None:
-        found.engine.pull(ref, net.net())
+    image_here = found.engine.inspect(ref) or found.engine.pull(ref, net.net())
+    if found.engine.name in {"docker", "podman"} and is_root(image_here.user):
+        show.note(f"rights    its user is root, with {found.engine.name}'s default capabilities")
     return found.engine.interactive(ref, argv, mode)
 
 

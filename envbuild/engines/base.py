@@ -29,6 +29,7 @@ class RunSpec(Value):
         timeout: seconds, then the container is removed.
         user: empty = the image's own.
         capable: keep the engine's default capabilities; else none, and no way to gain any.
+        keeps: capabilities that root keeps all the same, without ``CAP_``.
     """
 
     argv: tuple[str, ...]
@@ -40,6 +41,7 @@ class RunSpec(Value):
     workdir: str = ""
     network: str = "none"
     capable: bool = False
+    keeps: tuple[str, ...] = ()
     timeout: float = 120.0
 
 

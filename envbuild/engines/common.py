@@ -34,6 +34,20 @@ NOTHING = ("/",)
 NO_GPU = ("NVIDIA_VISIBLE_DEVICES", "void")
 
 
+def is_root(user: str) -> bool:
+    """An image's user is root; one without a user is."""
+    return user.partition(":")[0] in {"", "0", "root"}
+
+
+def rights(user: str | None) -> tuple[str, ...]:
+    """Flags of `interactive` for an image with this user, None = not known yet.
+
+    What is not root has no capability to use, only programs that would give it some. Root keeps the
+    engine's own: it may be there to install something.
+    """
+    return () if user is None or is_root(user) else NO_RIGHTS
+
+
 def show_progress(line: str) -> None:
     """The engine's own progress, as it comes, on stderr."""
     with contextlib.suppress(OSError):  # nobody reads it, or the disk behind it is full

@@ -114,6 +114,7 @@ def _options(spec: RunSpec) -> dict[str, Any]:
         "security_opt": [common.UNCONFINED[1]] * bool(spec.mounts)
         + [common.NO_RIGHTS[3]] * (not spec.capable),
         "cap_drop": [] if spec.capable else [common.NO_RIGHTS[1]],
+        "cap_add": list(spec.keeps),
         # The address of a proxy has a login in it, which is none of an image's business.
         "use_config_proxy": spec.network != "none",
         # The daemon's own log driver may keep nothing, or everything.

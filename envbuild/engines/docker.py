@@ -298,12 +298,15 @@ class DockerEngine:
         """The command of `interactive`."""
         terminal = sys.stdin.isatty() and sys.stdout.isatty()
         flags = ("--rm", "--interactive", *(("--tty",) if terminal else ()))
+        found = self._known(ref)
+        user = None if found is None else (found.attrs.get("Config") or {}).get("User") or ""
         return Step(
             why=f"run it with docker, GPU access: {access}",
             argv=(
                 self.probe().cli or self.name,
                 "run",
                 *flags,
+                *common.rights(user),
                 *common.device_flags(self.name, access),
                 *common.command(ref, argv),
             ),

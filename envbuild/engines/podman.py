@@ -288,10 +288,12 @@ class PodmanEngine:
         """The command of `interactive`."""
         terminal = sys.stdin.isatty() and sys.stdout.isatty()
         flags = ("--rm", "--interactive", *(("--tty",) if terminal else ()))
+        attrs = self._attrs(ref)
         command = (
             self.name,
             "run",
             *flags,
+            *common.rights(None if attrs is None else attrs.get("User") or ""),
             *common.device_flags(self.name, access),
             *self._extra("run"),
         )
@@ -336,6 +338,8 @@ def _options(spec: RunSpec) -> list[str]:
     # What an image runs beside the command would work in its files, and on its GPU, meanwhile.
     flags = ["--no-healthcheck", *common.device_flags("podman", spec.access, spec.devices)]
     flags += () if spec.capable else common.NO_RIGHTS
+    for name in spec.keeps:
+        flags += ("--cap-add", name)
     if spec.network == "none":
         # Podman gives the variables of a proxy, which may have a login in it, to every container.
         flags.append("--http-proxy=false")

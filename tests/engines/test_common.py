@@ -50,6 +50,17 @@ def test_gpu_flags_of_apptainer_as_text() -> None:
     assert common.gpu_flags("apptainer", "none") == ()
 
 
+@pytest.mark.parametrize("user", ["", "0", "0:0", "root", "root:users"])
+def test_root_by_every_name_keeps_what_the_engine_gives(user: str) -> None:
+    assert common.rights(user) == ()
+
+
+@pytest.mark.parametrize("user", ["1000", "1000:1000", "app", "10"])
+def test_who_is_not_root_is_given_no_right(user: str) -> None:
+    assert common.rights(user) == common.NO_RIGHTS
+    assert common.rights(None) == (), "an image that is not here yet"
+
+
 @pytest.mark.parametrize(
     ("engine", "access"),
     [("podman", "gpus"), ("docker", "native"), ("apptainer", "nvidia-runtime")],

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from envbuild.engines import names, owner, staging
+from envbuild.engines import common, names, owner, staging
 from envbuild.engines.base import Engine, Mount, RunSpec
 from envbuild.errors import BuildError, MachineError
 from envbuild.io.net import Net
@@ -225,10 +225,35 @@ def test_a_run_has_no_rights_and_no_proxy(
     assert re.findall(r"Cap\w+:\s+0*([0-9a-f]+)$", alone, re.MULTILINE) == ["0"] * 5
     assert re.search(r"NoNewPrivs:\s+1", alone)
     assert "s3cret" not in alone
+    reading = seen(keeps=("DAC_OVERRIDE",))
+    assert set(re.findall(r"Cap(?:Eff|Bnd):\s+0*([0-9a-f]+)$", reading, re.MULTILINE)) == {"2"}
+    assert re.search(r"NoNewPrivs:\s+1", reading)
     able = seen(capable=True, network="host")
     assert re.search(r"CapEff:\s+0*[1-9a-f]", able)
     assert re.search(r"NoNewPrivs:\s+0", able)
     assert "s3cret" in able, "a step that fetches gets it"
+
+
+def test_what_people_start_keeps_rights_as_root_alone(engine: Engine, built: str) -> None:
+    look = ("sh", "-c", "grep -E '^(CapBnd|NoNewPrivs)' /proc/self/status")
+    # The first start tells podman what this machine does not allow.
+    engine.run(built, RunSpec(argv=common.NOTHING))
+
+    def says(ref: str) -> str:
+        argv = engine.run_step(ref, look, "none").argv
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+    assert re.search(r"CapBnd:\s+0+\nNoNewPrivs:\s+1", says(built)), "its user is 1000"
+    client = str(engine.probe().cli)
+    asked = [client, "create", "--user", "0", built]
+    made = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    commit = [client, "commit", "--change", "USER root", made]
+    root = subprocess.run(commit, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        assert re.search(r"CapBnd:\s+0*[1-9a-f]\w*\nNoNewPrivs:\s+0", says(root))
+    finally:
+        for what in (["rm", made], ["rmi", root]):
+            subprocess.run([client, *what], check=True, capture_output=True)
 
 
 def test_a_run_that_takes_too_long_is_ended_and_removed(engine: Engine, built: str) -> None:

@@ -22,7 +22,14 @@ RUN mkdir -m 777 /opt/folder && mkdir -m 1777 /opt/sticky && ln -s /nowhere /opt
 RUN echo > "/opt/a file" && chmod 666 "/opt/a file"
 RUN install -m 4755 /bin/true /opt/user && install -m 2755 /bin/true /opt/group
 RUN cp /bin/true /opt/able && {ABLE} /opt/able
+RUN mkdir -p -m 700 /home/app/.x && echo > /home/app/.x/open && chmod 602 /home/app/.x/open
+RUN mkdir -p -m 700 /root/bin && install -m 4700 -o 1000 /bin/true /root/bin/user
+RUN install -d -m 757 /usr/local/lib/folder && install -m 6755 /bin/true /usr/local/bin/both
+FROM scratch
+COPY --from=0 / /
+RUN echo > /srv/later && chmod 646 /srv/later
 """
+PLACES = (" /opt/", " /home/", " /root/", " /usr/local/", " /srv/")
 
 
 @pytest.mark.slow
@@ -36,11 +43,17 @@ def test_nothing_beyond_the_base(corridor: str, request: pytest.FixtureRequest) 
 @pytest.mark.parametrize("engine", ["docker"], indirect=True)
 def test_each_look_sees(engine: Engine, make: Make, old_docker: str, base: str) -> None:
     image = make(PLANTED)
-    planted = {one for one in rights(old_docker, image.ref) if " /opt/" in one}
+    planted = {one for one in rights(old_docker, image.ref) if any(p in one for p in PLACES)}
     assert planted == {
         "open /opt/folder",
         "open /opt/a file",
         "set /opt/user",
         "set /opt/group",
         "able /opt/able",
+        # In folders that are closed to others, and in another stage than they were made in.
+        "open /home/app/.x/open",
+        "set /root/bin/user",
+        "open /usr/local/lib/folder",
+        "set /usr/local/bin/both",
+        "open /srv/later",
     }
