@@ -87,7 +87,11 @@ def main() -> int:
     wanted, argv = parser.parse_known_args()
     cards = wanted.cc or ["8.6", "9.0"]
     with tempfile.TemporaryDirectory() as folder:
-        cwd = Path(folder)
+        cwd = Path(folder, "project")
+        cwd.mkdir()
+        # An installed program has byte code; told not to write any, it would compile each time.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = str(Path(folder, "bytecode"))
         if wanted.reproduce:
             rows = [reproduced(cards[-1], argv, cwd)]
         else:

@@ -9,7 +9,7 @@ from envbuild import __version__, data
 from envbuild.engines import staging
 from envbuild.engines.base import Engine
 from envbuild.errors import InputError
-from envbuild.io import files
+from envbuild.io import files, ours
 from envbuild.io.net import Net
 from envbuild.io.workspace import Workspace, save_folder
 from envbuild.values.codec import digest, dump_line, load, replace
@@ -221,7 +221,8 @@ def _made(engine: Engine, context: BuildContext, tag: str, net: Net, target: str
 
 
 def by(engine: Engine, image: Image) -> Image:
-    """The image, with the engine that has just built it."""
+    """The image, with the engine that has just built it; it is noted as this user's own."""
+    ours.remember(image.config)
     return replace(image, builder=(engine.name, *filter(None, (engine.probe().version,))))
 
 

@@ -1,7 +1,6 @@
 """Bit for bit: an image as an archive with every time pinned, built twice and compared."""
 
 import contextlib
-import datetime as dt
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,16 +13,15 @@ from envbuild.engines import staging
 from envbuild.engines.base import Engine
 from envbuild.engines.buildkit import Export
 from envbuild.engines.docker import DockerEngine
-from envbuild.errors import BuildError, InputError, MachineError, StaleError
+from envbuild.errors import BuildError, MachineError, StaleError
 from envbuild.io import ociarchive
 from envbuild.io.net import Net
 from envbuild.io.ociarchive import Archive
 from envbuild.io.workspace import Workspace
 from envbuild.lock.recipe import rebuilding
-from envbuild.values.codec import load, replace
+from envbuild.values.codec import replace
 from envbuild.values.finding import Step
 from envbuild.values.image import BuildContext, File
-from envbuild.values.plan import Plan
 from envbuild.values.reproduction import Reproduction
 
 _FOLDER = "archives"
@@ -36,26 +34,6 @@ _NEEDED = (
 _PROBE = BuildContext(
     files=(File(path="Dockerfile", data=b"FROM scratch\nCOPY Dockerfile /\n"),), platform=""
 )
-
-
-def epoch(context: BuildContext) -> int:
-    """SOURCE_DATE_EPOCH of a context, seconds: the date of the matrices that its plan is from.
-
-    A folder without a plan has the date that its own files get (1980-01-01).
-
-    Raises:
-        InputError: what its plan has there is no date.
-    """
-    data = staging.file_of(context, "plan.json")
-    if data is None:
-        return staging.EPOCH
-    said = load(Plan, data, "plan.json").matrix.date
-    try:
-        start = dt.datetime.strptime(said, "%Y-%m-%d").replace(tzinfo=dt.timezone.utc)
-        return max(int(start.timestamp()), 0)
-    except ValueError as e:
-        what = f"plan.json is of {said!r}, which is no date"
-        raise InputError(what, fix="make the plan again: envbuild plan") from e
 
 
 def capable(engine: Engine) -> DockerEngine:
@@ -115,7 +93,7 @@ def export(
     Raises:
         MachineError, BuildError, StaleError: see `Engine.build`.
     """
-    at = epoch(context) if epoch_ is None else epoch_
+    at = staging.epoch(context) if epoch_ is None else epoch_
     try:
         with rebuilding(staging.file_of(context, "envbuild.lock"), net):
             said = engine.export(context, net, target, Export(file, at, fresh))
@@ -201,7 +179,7 @@ def steps(wanted: Wanted, net: Net, engine: Engine) -> tuple[Step, ...]:
     folder = Path(".envbuild") / _FOLDER
     found: list[Step] = []
     for name in ("1.tar", "2.tar") if twice and against is None else ("1.tar",):
-        order = Export(folder / name, epoch(context), twice)
+        order = Export(folder / name, staging.epoch(context), twice)
         one = maker.build_steps(context, "", net, target, order)
         found += one if not found else one[-1:]
     load = Step(
@@ -229,7 +207,7 @@ def _judged(first: Archive, second: Archive, wanted: Wanted, maker: DockerEngine
         other=second.manifest,
         platform=first.platform,
         diff_ids=ids,
-        epoch=epoch(wanted.context),
+        epoch=staging.epoch(wanted.context),
         engine=f"docker {facts.version or ''}".strip(),
         differences=() if verdict == "equal" else differences(first, second),
     )

@@ -7,6 +7,7 @@ import pytest
 
 from envbuild import build
 from envbuild.engines.base import Engine
+from envbuild.engines.staging import epoch
 from envbuild.errors import InputError, StaleError
 from envbuild.io.net import Net
 from envbuild.io.workspace import Workspace
@@ -14,7 +15,6 @@ from envbuild.lock.text import dump_lock
 from envbuild.matrix.load import load
 from envbuild.planner.plan import plan as make
 from envbuild.planner.resolve import resolve
-from envbuild.reproduce import epoch
 from envbuild.values.codec import Pairs, digest, replace
 from envbuild.values.host import EngineFacts
 from envbuild.values.image import Image

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STATEMENT = "application/vnd.in-toto+json"
 """The kind of payload that a statement is."""
 
-_LONGEST = 32 << 20
+_LONGEST, _MOST = 32 << 20, 32  # bytes; signatures of one envelope
 
 
 class _Signature(msgspec.Struct, frozen=True):
@@ -150,6 +150,8 @@ def _read(envelope: bytes, name: str) -> _Envelope:
         read = msgspec.json.decode(envelope, type=_Envelope)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
         raise InputError(what, why=str(e), fix=fix) from e
+    if len(read.signatures) > _MOST:
+        raise InputError(what, why=f"it has more than {_MOST} signatures", fix=fix)
     if read.payload_type != STATEMENT:
         raise InputError(what, why=f"its payload is of type {read.payload_type[:80]!r}", fix=fix)
     return read

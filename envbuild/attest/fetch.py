@@ -11,6 +11,8 @@ from envbuild.io import oci, referrers
 from envbuild.io.net import Net
 from envbuild.values.codec import Pairs
 
+#: Bytes of all that is attached to one image: whoever may push may attach without end.
+MOST = 128 << 20
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 
@@ -44,12 +46,14 @@ def about(ref: str, platform: str, net: Net) -> tuple[About, tuple[Found, ...]]:
 
 
 def _attached(reference: oci.Reference, digest: str, net: Net) -> Iterator[Found]:
+    left = MOST
     for one in referrers.referrers(reference, digest, net):
         if one.artifact_type != referrers.STATEMENT:
             continue
         data, fault = b"", ""
         try:
-            data = referrers.fetch(reference, one, net)
+            data = referrers.fetch(reference, one, net, left)
+            left -= len(data)
         except EnvbuildError as e:
             # Anybody may attach anything: what cannot be had is evidence of nothing.
             fault = e.what

@@ -1,7 +1,7 @@
 """One certificate a node: which nodes of a list have none, and which share a GPU; pure.
 
-A file's name says which node its certificate is from. Nobody signs that name; that two nodes show
-one GPU is seen, that two files were exchanged is not.
+A certificate names its node, and whoever signs it signs that name. What a file is called is not
+looked at: anybody can exchange two files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,18 +11,30 @@ from typing import NamedTuple
 from envbuild.errors import InputError
 
 _ENDS = (".intoto.jsonl", ".jsonl", ".json")
+_LONGEST = 253
 _SHOWN = 20  # nodes without a certificate that are named
 
 
 class Proved(NamedTuple):
-    """A certificate that counts: the file it is from, and its GPU."""
+    """A certificate that counts: the node and the GPU it names; empty = it names none."""
 
-    file: str
+    node: str
     uuid: str
 
 
-def node_of(file: str) -> str:
-    """The node that a file is of: its name without the ending."""
+def named(text: str) -> str | None:
+    """A node as it is named, None = it is kept out.
+
+    Raises:
+        InputError: it is no name.
+    """
+    if len(text) > _LONGEST or not text.isprintable() or any(map(str.isspace, text)):
+        what = f"{text[:80]!r} is no name of a machine"
+        raise InputError(what, fix=f"--node NAME: no blanks, at most {_LONGEST} characters")
+    return text or None
+
+
+def _stem(file: str) -> str:
     name = Path(file).name
     return next((name.removesuffix(end) for end in _ENDS if name.endswith(end)), name)
 
@@ -49,16 +61,33 @@ def uncovered(proved: Sequence[Proved], nodes: Sequence[str]) -> Iterator[str]:
     """
     seen: dict[str, list[str]] = {}
     for one in proved:
-        seen.setdefault(node_of(one.file), []).append(one.uuid)
+        seen.setdefault(one.node, []).append(one.uuid)
     lacking = [node for node in nodes if node not in seen]
     if lacking:
         more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
-        yield f"no certificate that counts is from node {', '.join(lacking[:_SHOWN])}{more}"
+        nameless = len(seen.get("", ()))
+        but = f"; {nameless} that count name no node" if nameless else ""
+        yield f"no certificate that counts is from node {', '.join(lacking[:_SHOWN])}{more}{but}"
     owners: dict[str, str] = {}
     for node in nodes:
         for uuid in seen.get(node, ()):
             if uuid and owners.setdefault(uuid, node) != node:
                 yield f"{owners[uuid]} and {node} show one GPU, {uuid}: one of them is not its own"
+
+
+def evidence(path: str) -> tuple[Path, ...]:
+    """A file of evidence, or all that a folder has; ``-`` is standard input.
+
+    Raises:
+        InputError: it is not there, or a folder without any.
+    """
+    found = Path(path)
+    if found.is_dir():
+        return files_in(found)
+    if path != "-" and not found.exists():
+        what = f"there is no file {path}"
+        raise InputError(what, fix="envbuild verify IMAGE [FILE or FOLDER ...]")
+    return (found,)
 
 
 def files_in(folder: Path) -> tuple[Path, ...]:
@@ -68,8 +97,8 @@ def files_in(folder: Path) -> tuple[Path, ...]:
         InputError: there is none.
     """
     signed = sorted(folder.glob("*.jsonl"))
-    beside = {node_of(path.name) for path in signed}
-    found = sorted([*signed, *(p for p in folder.glob("*.json") if node_of(p.name) not in beside)])
+    beside = {_stem(path.name) for path in signed}
+    found = sorted([*signed, *(p for p in folder.glob("*.json") if _stem(p.name) not in beside)])
     if not found:
         what = f"{folder} holds no certificate"
         raise InputError(what, fix="give the folder of NODE.json or NODE.intoto.jsonl files")

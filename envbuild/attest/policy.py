@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
+from envbuild.attest.recompute import time
 from envbuild.errors import InputError
-from envbuild.planner.ranges import numbers
+from envbuild.planner.ranges import parse
 from envbuild.values.certificate import Certificate
 from envbuild.values.codec import Value
 
@@ -75,9 +76,9 @@ def _unmet(certificate: Certificate, policy: Policy, now: datetime) -> Iterator[
         driver = certificate.runtimes.driver
         if driver is None:
             yield "it names no driver"
-        elif _release(driver) < numbers(policy.driver_min):
-            yield f"its driver {driver[:40]} is older than {policy.driver_min}"
-    finished = _time(certificate.finished)
+        elif not _reaches(driver, policy.driver_min):
+            yield f"its driver {driver[:40]} does not reach {policy.driver_min}"
+    finished = time(certificate.finished)
     if finished is None:
         yield f"{certificate.finished[:40]!r} is no time"
     elif finished > now + _SKEW:
@@ -86,15 +87,9 @@ def _unmet(certificate: Certificate, policy: Policy, now: datetime) -> Iterator[
         yield f"it is of {certificate.finished}, older than {policy.max_age}"
 
 
-def _release(driver: str) -> tuple[int, ...]:
+def _reaches(driver: str, least: str) -> bool:
+    """``580`` is ``580.0``; what is no release number reaches nothing."""
     try:
-        return numbers(driver)
+        return driver in parse(f">={least}", "--driver-min")
     except InputError:
-        return ()
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
-    except ValueError:
-        return None
+        return False

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from envbuild.attest import dsse, statement
+from envbuild.attest import dsse, result, statement
 from envbuild.certify.subject import repository
 from envbuild.engines.base import Engine
 from envbuild.errors import InputError, StaleError
@@ -96,10 +96,9 @@ def signed(
         InputError: it is a replay, or about no image that others could have.
     """
     subject = statement.subject_of(certificate)
-    return tuple(
-        Signed(kind, dsse.sign(statement.statement(*subject, kind, value), key))
-        for kind, value in (*statement.of_certificate(certificate), *more)
-    )
+    own = result.statements(certificate)
+    others = ((kind, statement.statement(*subject, kind, value)) for kind, value in more)
+    return tuple(Signed(kind, dsse.sign(payload, key)) for kind, payload in (*own, *others))
 
 
 def attach(ref: str, manifest: "oci.Manifest", made: tuple[Signed, ...], net: Net) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from packaging.utils import canonicalize_name
 
 from envbuild import __version__
-from envbuild.attest import purl
+from envbuild.attest import purl, statement
 from envbuild.attest.packages import Installed, Kind, Packages
 from envbuild.attest.provenance import check_made, stage
 from envbuild.errors import InputError
@@ -79,7 +79,7 @@ def sbom(plan: Plan, lock: Lock, image: Image, found: Packages) -> bytes:
         "SPDXID": _DOCUMENT,
         "name": _name(image),
         # The config's digest: it stays the same when the image is pushed.
-        "documentNamespace": f"urn:envbuild:sbom:1:{image.config}:{digest(found)}",
+        "documentNamespace": f"{statement.LISTED}{image.config}:{digest(found)}",
         "creationInfo": {
             "created": f"{lock.matrix.date}T00:00:00Z",
             "creators": [f"Tool: envbuild-{__version__}"],

@@ -19,6 +19,8 @@ PLAN = "urn:envbuild:plan:1"
 LOCK = "urn:envbuild:lock:1"
 PROVENANCE = "https://slsa.dev/provenance/v1"
 SBOM = "https://spdx.dev/Document"
+LISTED = "urn:envbuild:sbom:1:"
+"""What the namespace of an SBOM of ours begins with; the image's config digest follows."""
 
 _TYPE = "https://in-toto.io/Statement/v1"
 
@@ -79,11 +81,6 @@ def subject_of(certificate: Certificate) -> tuple[str, str]:
     return subject.name, subject.digest
 
 
-def of_certificate(certificate: Certificate) -> tuple[tuple[str, object], ...]:
-    """What a certificate says, by predicate type: its figures, and which suites passed."""
-    return (CERTIFICATE, certificate), (TEST_RESULT, _test_result(certificate))
-
-
 def read(payload: bytes, name: str) -> Statement:
     """The statement in a payload.
 
@@ -95,24 +92,3 @@ def read(payload: bytes, name: str) -> Statement:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
         what = f"{name} holds no in-toto statement"
         raise InputError(what, why=str(e), fix="fetch it again, from who made it") from e
-
-
-def _test_result(certificate: Certificate) -> dict[str, object]:
-    """https://github.com/in-toto/attestation/blob/main/spec/predicates/test-result.md."""
-    device, checks = certificate.device, [c for s in certificate.suites for c in s.checks]
-    machine = {
-        "name": "machine",
-        "annotations": {
-            "device": device.name if device else "none",
-            "cc": device.cc if device else "none",
-            "driver": certificate.runtimes.driver or "none",
-            "suites": ",".join(suite.name for suite in certificate.suites if suite.required),
-        },
-    }
-    return {
-        "result": "PASSED" if certificate.exit == 0 else "FAILED",
-        "configuration": [machine],
-        "passedTests": [check.id for check in checks if check.verdict == "pass"],
-        "warnedTests": [check.id for check in checks if check.verdict == "inconclusive"],
-        "failedTests": [check.id for check in checks if check.verdict in {"fail", "void"}],
-    }

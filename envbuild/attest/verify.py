@@ -8,20 +8,18 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from envbuild.attest import dsse, nodes, statement
+from envbuild.attest import dsse, nodes, origin, result, statement
+from envbuild.attest.origin import About as About
 from envbuild.attest.policy import Policy, missing, unmet
 from envbuild.attest.recompute import contradictions
+from envbuild.attest.result import Result
 from envbuild.errors import EnvbuildError, InputError
 from envbuild.values.certificate import Certificate
-from envbuild.values.codec import Pairs, digest, load, replace
-from envbuild.values.lock import Lock
-from envbuild.values.plan import Plan
+from envbuild.values.codec import load, replace
 from envbuild.values.verification import Evidence, Verification
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-_LABELS = {statement.PLAN: ("envbuild.plan", Plan), statement.LOCK: ("envbuild.lock", Lock)}
 
 
 class Found(NamedTuple):
@@ -32,50 +30,38 @@ class Found(NamedTuple):
         data: its bytes.
         named: somebody named it himself: it must count.
         fault: why it could not be had; empty = it could.
-        file: that it is from, empty = it is from a registry.
     """
 
     source: str
     data: bytes
     named: bool
     fault: str = ""
-    file: str = ""
-
-
-class About(NamedTuple):
-    """The image that is asked about; empty = whatever the files are about.
-
-    Attributes:
-        ref: as the user wrote it.
-        digests: of its platform manifest (first) and its config.
-        labels: of its config.
-    """
-
-    ref: str | None = None
-    digests: tuple[str, ...] = ()
-    labels: Pairs = Pairs()
 
 
 class Read(NamedTuple):
-    """A piece of evidence, and the certificate in it where it is one."""
+    """A piece of evidence, and the certificate or the test result in it where it is one.
+
+    Attributes:
+        digest: of the image that it is about.
+        statement: digest of what was signed.
+    """
 
     evidence: Evidence
     named: bool
     certificate: Certificate | None = None
     digest: str | None = None
     predicate: bytes = b""
-    file: str = ""
+    result: Result | None = None
+    statement: str = ""
 
 
 def split(data: bytes, name: str) -> tuple[Found, ...]:
     """A file as pieces of evidence: one certificate, or an envelope a line."""
     if _certificate(data, name) is not None:
-        return (Found(name, data, True, file=name),)
+        return (Found(name, data, named=True),)
     lines = data.splitlines()
     found = tuple(
-        Found(f"{name}:{i}", line, True, file=name)
-        for i, line in enumerate(lines, 1)
-        if line.strip()
+        Found(f"{name}:{i}", line, named=True) for i, line in enumerate(lines, 1) if line.strip()
     )
     if not found:
         what = f"{name} is empty"
@@ -94,7 +80,7 @@ def read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> Re
     if found.fault:
         return Read(Evidence(source=found.source, problems=(found.fault,)), found.named)
     try:
-        return _read(found, keys, about)._replace(file=found.file)
+        return _read(found, keys, about)
     except EnvbuildError as e:
         problem = ": ".join(filter(None, (e.what.removeprefix(found.source).strip(), e.why)))
         return Read(Evidence(source=found.source, problems=(problem,)), found.named)
@@ -115,9 +101,14 @@ def verify(
         about: the image.
         policy: what is asked.
         now: certificates are aged against it.
-        of_nodes: machines that each must have a certificate, in a file of its name.
+        of_nodes: machines that each must have a certificate which names it.
     """
-    judged = [_judged(one, policy, now) for one in found]
+    sound = {
+        one.statement: one.certificate
+        for one in found
+        if one.statement and one.certificate and _counts(one)
+    }
+    judged = [_judged(_matched(one, sound), policy, now) for one in found]
     accepted = [one.certificate for one in judged if one.certificate and _counts(one)]
     labelled = tuple(filter(None, (about.labels.get("envbuild.cc") or "").split(",")))
     promised = labelled or tuple(dict.fromkeys(cc for one in accepted for cc in one.cc))
@@ -130,6 +121,7 @@ def verify(
         missing=lacking,
         reasons=(
             *_reasons(judged, accepted, lacking, about),
+            *_failures([one for one in found if _counts(one)], accepted),
             *nodes.uncovered(
                 [_proved(one) for one in judged if one.certificate and _counts(one)], of_nodes
             ),
@@ -149,14 +141,22 @@ def _reasons(
         yield f"no certificate is from a GPU of cc {', '.join(lacking)}"
     if not about.digests and len({one.digest for one in found if one.digest}) > 1:
         yield "the files are about several images: name the one that is meant"
-    for one in found:
+
+
+def _failures(sound: Sequence[Read], accepted: Sequence[Certificate]) -> Iterator[str]:
+    """Certificates of this image by which it fails, and that no later pass answers.
+
+    One from no GPU speaks of the image on all of them.
+    """
+    for one in sound:
         bad = one.certificate
         if bad is None or bad.exit != 6 or one.evidence.key is None:
             continue
-        device = bad.device.cc if bad.device else None
-        since = [c for c in accepted if c.device and c.device.cc == device]
-        if since and max(c.finished for c in since) < bad.finished:
-            yield f"{one.evidence.source}: newer, from cc {device}, and it says the image fails"
+        cc = _cc(bad)
+        since = [c.finished for c in accepted if cc in {None, _cc(c)}]
+        if since and max(since) <= bad.finished:
+            where = f"from cc {cc}" if cc else "from no GPU"
+            yield f"{one.evidence.source}: newer, {where}, and it says the image fails"
 
 
 def _counts(one: Read) -> bool:
@@ -165,7 +165,16 @@ def _counts(one: Read) -> bool:
 
 def _proved(one: Read) -> nodes.Proved:
     device = one.certificate.device if one.certificate else None
-    return nodes.Proved(one.file, device.uuid if device else "")
+    return nodes.Proved(one.evidence.node or "", device.uuid if device else "")
+
+
+def _matched(one: Read, sound: dict[str, Certificate]) -> Read:
+    """A test result with what the certificate that it names says of it."""
+    if one.result is None or one.evidence.problems:
+        return one
+    problem = result.wrong(one.result, sound)
+    problems = (problem,) if problem else ()
+    return one._replace(evidence=replace(one.evidence, problems=problems))
 
 
 def _judged(one: Read, policy: Policy, now: datetime) -> Read:
@@ -184,40 +193,49 @@ def _read(found: Found, keys: "tuple[Ed25519PublicKey, ...]", about: About) -> R
             source=found.source,
             kind=statement.CERTIFICATE,
             cc=_cc(unsigned),
-            problems=(*says, *_foreign(unsigned.subject.digest, about), *contradictions(unsigned)),
+            node=unsigned.node,
+            problems=(
+                *says,
+                *_unlike(unsigned, about),
+                *_foreign(unsigned.subject.digest, about),
+                *contradictions(unsigned),
+            ),
         )
-        return Read(evidence, found.named, unsigned, unsigned.subject.digest)
+        return Read(evidence, found.named, unsigned, unsigned.subject.digest, found.data)
     if keys:
         payload, key = dsse.verified(found.data, keys, found.source)
     else:
         payload, key = dsse.opened(found.data, found.source), None
     said = statement.read(payload, found.source)
     named, predicate = said.digest, bytes(said.predicate)
-    certificate, problems = None, _foreign(named, about)
+    certificate, short, problems = None, None, _foreign(named, about)
     if said.predicate_type == statement.CERTIFICATE:
         certificate = load(Certificate, predicate, found.source)
         if certificate.subject.digest != named:
             problems += (f"its statement names {named}, its certificate another image",)
-        problems += contradictions(certificate)
-    elif said.predicate_type in _LABELS:
-        problems += _unlike(said.predicate_type, predicate, found.source, about)
+        problems += _unlike(certificate, about) + contradictions(certificate)
+    elif said.predicate_type == statement.TEST_RESULT:
+        short = result.read(predicate, found.source)
+    else:
+        problems += origin.foreign(said.predicate_type, predicate, found.source, about)
     evidence = Evidence(
         source=found.source,
         kind=said.predicate_type,
         key=key,
         cc=_cc(certificate) if certificate else None,
+        node=certificate.node if certificate else None,
         problems=problems,
     )
-    return Read(evidence, found.named, certificate, named, predicate)
+    of = result.digest_of(payload)
+    return Read(evidence, found.named, certificate, named, predicate, short, of)
 
 
-def _unlike(kind: str, predicate: bytes, source: str, about: About) -> tuple[str, ...]:
-    """A plan or a lock that is not the one the image was built from."""
-    label, of = _LABELS[kind]
-    built, made = about.labels.get(label), digest(load(of, predicate, source))
-    if not built or built == made:
-        return ()
-    return (f"the image was built from another {label.partition('.')[2]}, {built[:19]}",)
+def _unlike(certificate: Certificate, about: About) -> tuple[str, ...]:
+    """A certificate about no image, where one is asked about: a folder has no digest of one."""
+    kind = certificate.subject.kind
+    if about.digests and kind not in {"manifest", "config"}:
+        return (f"it is about a {kind}, which is no image",)
+    return ()
 
 
 def _foreign(named: str | None, about: About) -> tuple[str, ...]:

@@ -28,14 +28,13 @@ from envbuild.host import usage
 from envbuild.host.look import here
 from envbuild.io.workspace import private_folder
 from envbuild.matrix.model import Matrices
-from envbuild.values.codec import Pairs, Value, replace
+from envbuild.values.codec import Value, replace
 from envbuild.values.host import Host
 from envbuild.values.image import Image
 from envbuild.values.lock import Lock
 from envbuild.values.plan import MatrixId, Plan
 
 # Whatever runtime is the daemon's default: no driver must come in where none was asked for.
-_NO_GPU = Pairs({"NVIDIA_VISIBLE_DEVICES": "void"})
 
 
 class Policy(Value):
@@ -108,7 +107,7 @@ def observe(
     blocked = bool(choice.reason) and bool(GPU & set(policy.require))
     asked = tuple(s for s in suites if not blocked or (s in policy.require and s not in GPU))
     if not policy.trusted and GPU & set(asked):
-        stranger.check(image.ref, host, choice, matrices.holes)
+        stranger.check(image.ref, host, engine_facts, choice, matrices.holes)
     seen = Seen(
         image=image,
         subject=about,
@@ -188,7 +187,7 @@ def _guarded(bench: steps.Bench, seen: Seen, wait: float, say: Callable[[str], N
 def _look(bench: steps.Bench, seen: Seen, say: Callable[[str], None]) -> Seen:
     say("toolchain looking at the image")
     locked = bool(len(seen.terms.apt) or len(seen.terms.wheels))
-    session = steps.run(bench, "look", sessions.look(bench, locked=locked), env=_NO_GPU)
+    session = steps.run(bench, "look", sessions.look(bench, locked=locked))
     if not session.steps and session.noise:
         what = f"{seen.image.ref} answers in the probes' place"
         why = f"{session.noise} lines of their output are not theirs, or not in their order"
@@ -201,7 +200,7 @@ def _look(bench: steps.Bench, seen: Seen, say: Callable[[str], None]) -> Seen:
         raise MachineError(what, why=why, fix=fix)
     seen = _with(seen, session)
     again = sessions.look_again(bench, facts.stale(seen))
-    return _with(seen, steps.run(bench, "look-again", again, env=_NO_GPU)) if again else seen
+    return _with(seen, steps.run(bench, "look-again", again)) if again else seen
 
 
 def _compile(
@@ -229,7 +228,7 @@ def _compile(
     else:
         return seen
     say(f"toolchain compiling for sm_{', sm_'.join(seen.terms.promise)}")
-    return _with(seen, steps.run(bench, "compile", work, env=_NO_GPU))
+    return _with(seen, steps.run(bench, "compile", work))
 
 
 def _work(bench: steps.Bench, seen: Seen) -> Seen:
@@ -266,14 +265,14 @@ def _run(bench: steps.Bench, seen: Seen, work: steps.Work) -> Seen:
 
     Where no container comes up, that is a result too: what was seen so far is kept.
     """
-    gpu, access, env, devices = seen.choice.gpu, seen.choice.access, Pairs(), work.devices
+    gpu, access, devices = seen.choice.gpu, seen.choice.access, work.devices
     if not work.gpu:
-        access, env, devices = "none", _NO_GPU, ()
+        access, devices = "none", ()
     elif devices is None:
         devices = (gpu.uuid,) if gpu and gpu.uuid and len(seen.gpus) > 1 else ()
     try:
         session = steps.run(
-            bench, work.name, work.steps, access=access, devices=devices, env=env, user=work.user
+            bench, work.name, work.steps, access=access, devices=devices, user=work.user
         )
     except MachineError as e:
         session = Session(name=work.name, rc=NOT_STARTED, says=f"{e.what}: {e.why or e.fix}")

@@ -98,7 +98,9 @@ def observations(
     )
 
 
-def state(seen: Seen, require: tuple[str, ...], *, replayed: bool = False) -> Certificate:
+def state(
+    seen: Seen, require: tuple[str, ...], *, replayed: bool = False, node: str | None = None
+) -> Certificate:
     """The certificate that follows from observations; a replay is marked and certifies nothing."""
     result = judge(seen, require)
     device = _device(seen)
@@ -107,6 +109,7 @@ def state(seen: Seen, require: tuple[str, ...], *, replayed: bool = False) -> Ce
         exit=result.exit,
         subject=seen.subject,
         cc=seen.terms.cc,
+        node=node,
         device=device,
         runtimes=_runtimes(seen),
         engine=seen.engine.name,

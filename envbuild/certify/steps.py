@@ -10,11 +10,9 @@ from envbuild.certify.seen import Ran, Session
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.io import files
 from envbuild.io.proc import Completed
-from envbuild.values.codec import Pairs, replace
+from envbuild.values.codec import replace
 from envbuild.values.host import EngineFacts
 from envbuild.values.image import Image
-
-_NOTHING = Pairs()
 
 
 class Runner(Protocol):
@@ -140,7 +138,6 @@ def run(
     *,
     access: str = "none",
     devices: tuple[str, ...] = (),
-    env: Pairs = _NOTHING,
     user: str = "",
 ) -> Session:
     """Run the steps one after the other in one fresh container, and say how each went.
@@ -160,7 +157,6 @@ def run(
             access=access,
             devices=devices,
             mounts=bench.mounts,
-            env=env,
             user=user,
             timeout=sum(step.seconds for step in steps) + 30,
         ),

@@ -1,17 +1,17 @@
 """The table of commands, each imported only when it is called."""
 
 import importlib
-import signal
 import sys
-import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
 from envbuild.cli import show
 from envbuild.errors import EnvbuildError, InputError, MachineError
+from envbuild.io import interrupts
 
 
 class Entry(NamedTuple):
@@ -85,14 +85,6 @@ def _root(
     """From a compute capability to a certified CUDA image."""
 
 
-_signals: list[int] = []
-
-
-def _interrupt(number: int, frame: object) -> NoReturn:  # noqa: ARG001
-    _signals.append(number)
-    raise KeyboardInterrupt
-
-
 def build_app() -> typer.Typer:
     """The application object; building it imports no command."""
     app = typer.Typer(
@@ -110,12 +102,8 @@ def run(argv: Sequence[str]) -> int:
     """Run one command line and give its exit code; no traceback unless ``--debug``."""
     own = argv[: argv.index("--")] if "--" in argv else argv
     debug = "--debug" in own
-    _signals.clear()
     show.open_streams()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        # A scheduler's or a closed terminal's end is as clean as Ctrl-C.
-        if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
-            signal.signal(getattr(signal, name), _interrupt)
+    interrupts.watch()
     try:
         command = typer.main.get_command(build_app())
         result = command.main(args=list(argv), prog_name="envbuild", standalone_mode=False)
@@ -135,7 +123,7 @@ def run(argv: Sequence[str]) -> int:
             show.error(fault)
         return fault.exit_code
     # Typer makes an exit code of a KeyboardInterrupt; a command may give the same code itself.
-    if result == 130 and _signals:
+    if result == 130 and interrupts.came():
         show.note("interrupted: nothing half-written was kept; the same command resumes")
     return result if isinstance(result, int) else 0
 
@@ -153,8 +141,20 @@ def _unwritten(e: Exception) -> MachineError | None:
     return None
 
 
+def _adrift() -> bool:
+    """Whether the current folder was removed: a relative path then leads nowhere."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
 def _fault(e: Exception) -> EnvbuildError:
     """What people are told of an exception."""
+    if isinstance(e, OSError | MachineError) and _adrift():
+        what = "the folder that this was started in is gone"
+        return MachineError(what, why=str(getattr(e, "what", e)), fix="cd to one that is there")
     if isinstance(e, EnvbuildError):
         return e
     if isinstance(e, OSError):

@@ -68,7 +68,7 @@ def command(
     from envbuild import reproduce as bits
     from envbuild.engines import bundled, staging
     from envbuild.engines.find import find
-    from envbuild.io.workspace import Workspace
+    from envbuild.io import workspace
 
     if lock and no_lock:
         what = "--lock names a lock, and --no-lock wants none"
@@ -80,7 +80,7 @@ def command(
     if bundle and no_lock:
         what = "--bundle holds what a lock names, and --no-lock wants none"
         raise InputError(what, fix="leave --no-lock out")
-    wanted, space = net.net(), Workspace()
+    wanted, space = net.net(), workspace.here()
     maker, _, why = find(engine, need_build=True, progress=show.note)
     show.note(f"engine    {why}")
     with contextlib.nullcontext() if dry_run else space.held(say=show.note):

@@ -13,6 +13,7 @@ from envbuild.errors import InputError, InterruptedByUser, MachineError, StaleEr
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from envbuild.certify.seen import Seen
     from envbuild.engines.find import Found
     from envbuild.io.net import Net
     from envbuild.io.workspace import Workspace
@@ -99,6 +100,10 @@ def command(
         typer.Option("--calibrate", help="Write rates that no row knows, as measured, for review."),
     ] = None,
     device: Annotated[str | None, typer.Option("--device", help="GPU to use, by uuid.")] = None,
+    node: Annotated[
+        str | None,
+        typer.Option("--node", help="Name of this machine in it; '' names none [host name]."),
+    ] = None,
     faults: Annotated[
         bool,
         typer.Option("--faults", help="Let a kernel fault, too; the machine's log keeps that."),
@@ -107,7 +112,7 @@ def command(
         bool,
         typer.Option(
             "--trusted",
-            help="Give it a GPU though it was not built here and the container toolkit has holes.",
+            help="Not built here: give it a GPU, though the toolkit has holes or is not known.",
         ),
     ] = False,
     access: Annotated[
@@ -125,14 +130,13 @@ def command(
     from envbuild.attest import publish
     from envbuild.certify import run
     from envbuild.host.detect import this_machine
-    from envbuild.io import files
-    from envbuild.io.workspace import Workspace
+    from envbuild.io import files, workspace
     from envbuild.values.codec import dump, replace
 
     running = {
         "IMAGE": image, "--also": also, "--cc": cc, "--engine": engine, "--rootfs": rootfs,
         "--env": env, "--record": record, "--device": device, "--access": access,
-        "--faults": faults, "--trusted": trusted,
+        "--faults": faults, "--trusted": trusted, "--node": node,
     }  # fmt: skip
     _no_idle_flag(observed, running, {"--host": host, "--image-facts": image_facts})
     if require is not None and not suites(require):
@@ -154,7 +158,8 @@ def command(
         if calibrate:
             _calibrate(certificate, calibrate)
         return reports.show_all(certificate, None, wanted, old)
-    space = Workspace()
+    node = signing.node(node)
+    space = workspace.here()
     target = out or space.path("certificate.json")
     proof = target.with_suffix(".intoto.jsonl") if signer else None
     _can_write(path for path in (target, proof, record, calibrate, *wanted.files) if path)
@@ -171,7 +176,7 @@ def command(
         found, subject, ours = _folder(rootfs, env or [], image or engine)
     else:
         found, subject, ours = _image(image, engine, space, net.net())
-        policy = replace(policy, trusted=trusted or ours)
+        policy = replace(policy, trusted=trusted or (ours and _noted(subject)))
     show.note(f"engine    {found.why}")
     place = signing.place(found, subject, net.net(), attach=attach) if signer else None
     machine = this_machine()
@@ -185,10 +190,9 @@ def command(
         policy=policy,
         say=show.note,
     )
-    certificate = run.state(seen, policy.require)
+    certificate = run.state(seen, policy.require, node=node)
     with contextlib.nullcontext() if out else space.held():
         files.write(target, dump(certificate))
-    saved = f"{target} (unsigned)" if proof is None or seen.interrupted else f"{proof} (signed)"
     if signer and proof and not seen.interrupted:
         more = publish.known(found.engine, subject, built, fixed)
         signing.publish(
@@ -198,11 +202,15 @@ def command(
         files.write(record, dump(seen))
     if calibrate:
         _calibrate(certificate, calibrate)
-    code = reports.show_all(certificate, saved, wanted, old)
+    code = reports.show_all(certificate, _saved(target, proof, seen), wanted, old)
     if seen.interrupted:
         what, why = "certify was interrupted", f"what it had seen by then is kept in {target}"
         raise InterruptedByUser(what, why=why, fix="run it again for the rest")
     return code
+
+
+def _saved(target: Path, proof: Path | None, seen: "Seen") -> str:
+    return f"{target} (unsigned)" if proof is None or seen.interrupted else f"{proof} (signed)"
 
 
 def _no_idle_flag(
@@ -312,6 +320,13 @@ def _image(
         pinned = f"{repository(name)}@{subject.manifest}"
         raise InputError(what, fix=f"say which one you mean: envbuild certify {pinned}")
     return found, subject, ours
+
+
+def _noted(image: "Image") -> bool:
+    """Whether this user built it: a workspace from elsewhere can say anything of itself."""
+    from envbuild.io import ours
+
+    return ours.built(image.config)
 
 
 def _folder(rootfs: str | None, env: list[str], other: str | None) -> "tuple[Found, Image, bool]":

@@ -44,6 +44,7 @@ def command(
     of its images, and jobs that certify them on every node.
     """
     from envbuild.cli.source import made_from, one_plan
+    from envbuild.io import workspace
     from envbuild.render.context import render
     from envbuild.render.folder import save
     from envbuild.values.plan import Fleet
@@ -51,6 +52,7 @@ def command(
     if out == "-":
         what = "- is standard output, and a folder is written"
         raise InputError(what, fix="name a folder: -o DIR (./- if it has to be that one)")
+    workspace.here()
     made = made_from(source, request)
     if isinstance(made, Fleet):
         from envbuild.cli import fleet_files

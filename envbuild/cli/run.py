@@ -1,6 +1,6 @@
 """``envbuild run``: start an image with the GPU flags of this engine and host."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -8,6 +8,9 @@ from typer.core import TyperCommand
 from envbuild.cli import show
 from envbuild.cli.options import OutputFlags, PullFlags, expand
 from envbuild.errors import InputError
+
+if TYPE_CHECKING:
+    from envbuild.io.workspace import Workspace
 
 _ARGV = "envbuild.argv"
 
@@ -51,9 +54,11 @@ def command(
     from envbuild.engines.find import holding
     from envbuild.host.access import best_access, usable_gpu
     from envbuild.host.detect import this_machine
+    from envbuild.io import workspace
 
     argv: list[str] = ctx.meta[_ARGV]
-    ref = image or _built()
+    space = workspace.here()
+    ref = image or _built(space)
     found = holding(ref, engine)
     host = this_machine()
     mode = access or best_access(host, found.engine.name)
@@ -69,11 +74,9 @@ def command(
     return found.engine.interactive(ref, argv, mode)
 
 
-def _built() -> str:
-    from envbuild.io.workspace import Workspace
+def _built(space: "Workspace") -> str:
     from envbuild.values.image import Image
 
-    space = Workspace()
     image = space.load(Image, "image.json")
     if image is None:
         what = f"no image is named, and {space.root} holds none"

@@ -31,6 +31,15 @@ def signer(path: Path | None, *, attach: bool, no_image: bool) -> "Ed25519Privat
     return dsse.signing_key(files.read(path), str(path))
 
 
+def node(name: str | None) -> str | None:
+    """What a certificate calls this machine: as it is told, else its host name; '' = nothing."""
+    import platform
+
+    from envbuild.attest import nodes
+
+    return nodes.named(platform.node() if name is None else name)
+
+
 def place(found: "Found", image: "Image", net: "Net", *, attach: bool) -> "Manifest | None":
     """Where what is signed is attached; refused before anything runs where it cannot be."""
     from envbuild.attest.publish import in_registry

@@ -46,10 +46,10 @@ def command(
     from envbuild.cli.source import plan_from
     from envbuild.engines.find import find
     from envbuild.host.detect import this_machine
-    from envbuild.io.workspace import Workspace
+    from envbuild.io import workspace
     from envbuild.values.finding import Step
 
-    wanted, space = net.net(), Workspace()
+    wanted, space = net.net(), workspace.here()
     plan = plan_from(source, _with_fallback(request, source, or_cc))
     found = find(engine, need_build=True, progress=show.note)
     plan = build.fitted(found.engine, plan)

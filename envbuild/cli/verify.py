@@ -1,5 +1,6 @@
 """``envbuild verify``: may this image be used? Needs no GPU and no engine."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 from envbuild.cli import show
 from envbuild.cli.options import OutputFlags, PullFlags, capabilities, expand, suites
-from envbuild.errors import InputError
+from envbuild.errors import EnvbuildError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ def command(
     output: OutputFlags,
     targets: Annotated[
         list[str],
-        typer.Argument(help="Image (or its sha256:... digest), and files or folders of evidence."),
+        typer.Argument(help="Image (or its sha256:... digest), and evidence: x.jsonl, ./x, x/."),
     ],
     key: Annotated[
         list[Path] | None, typer.Option("--key", help="Public key (PEM) of who may sign.")
@@ -54,7 +55,9 @@ def command(
     ] = "",
     nodes: Annotated[
         str,
-        typer.Option("--nodes", help="File with names of nodes: a certificate of each, NODE.json."),
+        typer.Option(
+            "--nodes", help="A certificate of each: a,b ('a,' for one), or a file with one a line."
+        ),
     ] = "",
     shown: Annotated[
         str, typer.Option("--show", help=f"Print as JSON what counts: {', '.join(_SHOWN)}.")
@@ -103,11 +106,14 @@ def _keys(files: "Sequence[Path]", *, unsigned: bool) -> "tuple[Ed25519PublicKey
     return tuple(dsse.trusted_key(disk.read(path), str(path)) for path in files)
 
 
-def _nodes(path: str) -> tuple[str, ...]:
+def _nodes(given: str) -> tuple[str, ...]:
+    """The nodes that are named, or those of a file: no file is called by a name with a comma."""
     from envbuild.attest import nodes
     from envbuild.io import files
 
-    return nodes.names(files.read(path).decode("utf-8", "replace"), path) if path else ()
+    if "," in given:
+        return nodes.names(given.replace(",", "\n"), "--nodes")
+    return nodes.names(files.read(given).decode("utf-8", "replace"), given) if given else ()
 
 
 def _policy(
@@ -134,25 +140,47 @@ def _found(targets: list[str], platform: str, net: PullFlags) -> "tuple[About, t
     from envbuild.engines import names
     from envbuild.io import files
 
-    targets = [
-        str(path)
-        for one in targets
-        for path in (nodes.files_in(Path(one)) if Path(one).is_dir() else (one,))
-    ]
-    images = [one for one in targets if not Path(one).is_file()]
-    if gone := [one for one in images if Path(one).suffix in {".json", ".jsonl"}]:
-        what = f"there is no file {gone[0]}"
-        raise InputError(what, fix="give what envbuild certify wrote")
-    if len(images) > 1:
-        what = f"{images[1]} is no file, and {images[0]} is asked about already"
-        raise InputError(what, fix="envbuild verify IMAGE [FILE or FOLDER ...]")
+    first = next((i for i, one in enumerate(targets) if not _is_path(one)), len(targets))
+    image = next(iter(targets[first:]), None)
+    paths = targets[:first] + targets[first + 1 :]
+    named = [(str(path), Path(one).is_dir()) for one in paths for path in nodes.evidence(one)]
     about: verify.About = verify.About()
     found: tuple[verify.Found, ...] = ()
-    if images:
-        about, found = fetch.about(images[0], platform or names.platform_here(), net.net())
-    named = (one for one in targets if one not in images)
-    pieces = (piece for one in named for piece in verify.split(files.read(one), one))
+    if image is not None:
+        if Path(image).exists():
+            show.note(f"{image} is the image of this name; what lies here is ./{image}")
+        about, found = fetch.about(image, platform or names.platform_here(), net.net())
+    pieces = (
+        piece
+        for one, beside in named
+        for piece in (_beside(one) if beside else verify.split(files.read(one), one))
+    )
     return about, (*found, *pieces)
+
+
+def _beside(file: str) -> "tuple[Found, ...]":
+    """A file of a folder as evidence: one that cannot be read does not hide the others."""
+    from envbuild.attest import verify
+    from envbuild.io import files
+
+    try:
+        return verify.split(files.read(file), file)
+    except EnvbuildError as e:
+        fault = ": ".join(filter(None, (e.what.removeprefix(file).strip(), e.why)))
+        return (verify.Found(file, b"", True, fault=fault),)
+
+
+def _is_path(word: str) -> bool:
+    """Whether a word has the form of a path, which no image reference has.
+
+    What lies in the folder is not asked: a file could be put there that takes the image's place.
+    """
+    return (
+        word == "-"
+        or word.startswith((".", "~", os.sep))
+        or word.endswith(("/", os.sep, ".json", ".jsonl"))
+        or Path(word).is_absolute()
+    )
 
 
 def _lines(answer: "Verification") -> "Iterator[str]":
@@ -179,11 +207,12 @@ def _evidence(one: "Evidence") -> str:
     kind = one.kind.rpartition("envbuild:")[2] or "unknown"
     key = f"signed by {one.key[:16]}" if one.key else "not signed"
     said = f"does not count: {'; '.join(one.problems)}" if one.problems else "counts"
-    return "  ".join(filter(None, (one.source, kind, f"cc {one.cc}" if one.cc else "", key, said)))
+    cc, node = one.cc and f"cc {one.cc}", one.node and f"node {one.node}"
+    return "  ".join(filter(None, (one.source, kind, cc, node, key, said)))
 
 
 def _shown(read: "list[Read]", answer: "Verification", what: str) -> object:
-    """The predicates of one kind that count, as they were signed."""
+    """The predicates of one kind that count, as they were signed, or are in a file."""
     import msgspec
 
     from envbuild.attest import statement
@@ -195,9 +224,9 @@ def _shown(read: "list[Read]", answer: "Verification", what: str) -> object:
         "provenance": statement.PROVENANCE,
         "sbom": statement.SBOM,
     }
-    good = {one.source for one in answer.evidence if not one.problems}
+    # By their order: a source is a shortened digest, which can be made to be another's.
     return [
         msgspec.Raw(one.predicate)
-        for one in read
-        if one.evidence.kind == kinds[what] and one.evidence.source in good
+        for one, judged in zip(read, answer.evidence, strict=True)
+        if judged.kind == kinds[what] and not judged.problems
     ]

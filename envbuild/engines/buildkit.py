@@ -1,8 +1,6 @@
 """Docker's command line: which client reaches BuildKit, which daemon, and what to tell it."""
 
-import contextlib
 import dataclasses
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import NamedTuple
 
 from envbuild.engines.staging import Order, Staged
 from envbuild.host import cdi, containers, look
-from envbuild.io import proc
+from envbuild.io import dockerconfig, proc
 from envbuild.values.host import EngineFacts
 
 _PATIENCE = {"ENVBUILD_PROBE_TIMEOUT": "20"}
@@ -73,22 +71,12 @@ def endpoint(cli: str | None) -> str:
     """The daemon that a client would speak to; the SDK does not read docker's contexts."""
     if host := os.environ.get("DOCKER_HOST"):
         return host
-    if cli and _context():
+    if cli and dockerconfig.context():
         argv = (cli, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
         done = proc.run(argv, timeout=20)
         if done.rc == 0 and "://" in done.out:
             return done.out.strip()
     return "unix:///var/run/docker.sock"
-
-
-def _context() -> str:
-    """Name of docker's context where it is not the default one."""
-    folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
-    name = os.environ.get("DOCKER_CONTEXT")
-    if not name:
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            name = json.loads((Path(folder) / "config.json").read_bytes()).get("currentContext")
-    return "" if name in {None, "default"} else str(name)
 
 
 def variables(client: EngineFacts) -> dict[str, str]:

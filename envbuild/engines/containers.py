@@ -129,4 +129,6 @@ def _options(spec: RunSpec) -> dict[str, Any]:
     elif spec.access == "nvidia-runtime":
         options["runtime"] = "nvidia"
         env["NVIDIA_VISIBLE_DEVICES"] = ",".join(names_)
+    else:
+        env |= [common.NO_GPU]
     return options | {"environment": env}

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envbuild.engines import buildkit, common, containers, fetch, names, owner, staging
+from envbuild.engines import buildkit, common, containers, daemonproxy, fetch, names, owner, staging
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.failures import failure, not_run, refused
-from envbuild.errors import MachineError
-from envbuild.io import proc
+from envbuild.errors import EnvbuildError, MachineError
+from envbuild.io import dockerconfig, proc
 from envbuild.io.net import Net
 from envbuild.io.workspace import private_folder
 from envbuild.values.codec import Pairs
@@ -47,8 +47,15 @@ class DockerEngine:
     def _client(self) -> "DockerClient":
         import docker
 
-        with self._asked():
-            return docker.from_env(environment={**os.environ, "DOCKER_HOST": self._endpoint})
+        environment = {**os.environ, "DOCKER_HOST": self._endpoint}
+        try:
+            with self._asked():
+                return docker.from_env(environment=environment)
+        except (AttributeError, KeyError, TypeError, ValueError) as e:
+            # The SDK takes the shape of docker's config on trust.
+            what = f"docker's config cannot be used: {dockerconfig.folder()}/config.json"
+            why = f"an entry of it is not what docker writes ({type(e).__name__})"
+            raise MachineError(what, why=why, fix="mend or remove it") from e
 
     @contextlib.contextmanager
     def _asked(self, starting: str = "") -> Iterator[None]:
@@ -67,6 +74,12 @@ class DockerEngine:
             raise MachineError(
                 what, why=str(e), fix="start the daemon, or set DOCKER_HOST; another: --engine"
             ) from e
+
+    def _unreached(self, error: EnvbuildError) -> EnvbuildError:
+        """An error of the daemon's, which may have to do with its proxy."""
+        with contextlib.suppress(EnvbuildError), self._asked():
+            return daemonproxy.told(error, self._client.info())
+        return error
 
     @functools.cached_property
     def _facts(self) -> EngineFacts:
@@ -171,7 +184,7 @@ class DockerEngine:
             line=self._progress,
         )
         if done.rc:
-            raise failure(self.name, done.out, offline=net.offline)
+            raise self._unreached(failure(self.name, done.out, offline=net.offline))
 
     def take(self, file: Path) -> None:
         """Take the images of an archive into the store, under the names that it gives them."""
@@ -216,8 +229,15 @@ class DockerEngine:
 
     def fetch(self, source: str, net: Net) -> None:  # noqa: ARG002 (the daemon has its own net)
         """Have the daemon pull it."""
+        try:
+            self._pull(source)
+        except MachineError as e:
+            raise self._unreached(e) from e
+
+    def _pull(self, source: str) -> None:
         with self._asked():
-            for event in self._client.api.pull(source, stream=True, decode=True):
+            pull = self._client.api.pull
+            for event in pull(source, stream=True, decode=True, auth_config=_login(source)):
                 if text := event.get("error"):
                     raise refused(self.name, text)
                 if event.get("status") in {"Pull complete", "Already exists"}:
@@ -284,7 +304,7 @@ class DockerEngine:
                 self.probe().cli or self.name,
                 "run",
                 *flags,
-                *common.gpu_flags(self.name, access),
+                *common.device_flags(self.name, access),
                 *common.command(ref, argv),
             ),
         )
@@ -316,7 +336,8 @@ class DockerEngine:
             found.tag(target)
             # containerd's store knows it before; docker's own says it while it pushes.
             digest = fetch.manifest_of(found.attrs)
-            for event in self._client.api.push(target, stream=True, decode=True):
+            push = self._client.api.push
+            for event in push(target, stream=True, decode=True, auth_config=_login(target)):
                 if text := event.get("error"):
                     raise refused(self.name, text)
                 digest = (event.get("aux") or {}).get("Digest", digest)
@@ -324,3 +345,11 @@ class DockerEngine:
             what = f"docker pushed {target} and named no digest"
             raise MachineError(what, fix="look at the registry, then push again")
         return replace(self._image(target, found.attrs), manifest=digest)
+
+
+def _login(source: str) -> dict[str, str]:
+    """What the daemon is told for a registry: the SDK would wait for a helper for ever."""
+    from envbuild.io import oci
+
+    known = dockerconfig.login(oci.parse(source).registry)
+    return known.for_engine() if known else {}

@@ -23,6 +23,15 @@ class _Sign(NamedTuple):
     fix: str
 
 
+# Texts of pip, curl and OpenSSL, and of Go.
+_CLOCK = _Sign(
+    r"certificate is not yet valid|certificate has expired",
+    MachineError,
+    "a certificate is over or not yet valid, or the clock of the engine's machine is wrong",
+    "compare its clock with another (date -u; a VM's may have stood still); if it is right, tell "
+    "who runs the server",
+)
+
 _NETWORK = _Sign(
     r"Temporary failure resolving|Could not resolve host|Temporary failure in name resolution"
     r"|Could not connect to|Failed to establish a new connection|CERTIFICATE_VERIFY_FAILED"
@@ -66,6 +75,7 @@ _SIGNS = (
         "a step looks for a GPU, and there is none at build time",
         "take that out of the Dockerfile: envbuild certify looks at the GPU, in a container",
     ),
+    _CLOCK,
     # An archive that is out of reach lacks every version, and says both.
     _NETWORK,
     _Sign(
@@ -185,6 +195,7 @@ def _unquoted(line: str) -> str:
 
 
 _REFUSALS = (
+    (_CLOCK.pattern, _CLOCK.fix),
     (
         r"unresolvable CDI devices|CDI device",
         "no CDI spec names this device: nvidia-ctk cdi list shows them, cdi generate writes one",

@@ -68,8 +68,10 @@ def holding(ref: str, name: str | None = None) -> Found:
         name: the engine to use whatever it has.
 
     Raises:
+        InputError: it can only be a file, and one that no engine takes.
         MachineError: no engine answers.
     """
+    names.refuse_file(ref)
     if names.archive(ref):
         found = find(name or "apptainer")
         return found if name else found._replace(why=f"{_label(found.facts)} (it runs archives)")

@@ -4,6 +4,7 @@ import platform
 import re
 from pathlib import Path
 
+from envbuild.errors import InputError
 from envbuild.io.net import Net
 
 LOCAL = "envbuild.local"
@@ -25,6 +26,23 @@ def archive(ref: str) -> Path | None:
     path = Path(ref)
     wanted = path.is_absolute() or ref.startswith("./") or path.suffix == ".tar"
     return path if wanted and path.is_file() else None
+
+
+def refuse_file(ref: str) -> None:
+    """Refuse what can only be a file that no engine certifies, before a registry is asked for it.
+
+    Raises:
+        InputError: it is a SIF file, or the archive that it names is not there.
+    """
+    path = Path(ref)
+    named = ref.startswith(("/", "./", "../")) or "/" not in ref
+    if path.suffix == ".sif" and (named or path.is_file()):
+        what = f"{ref} is a SIF file: it holds no digest of the image that it was made of"
+        fix = "name the OCI archive or the registry's image behind it: envbuild build -o FILE.tar"
+        raise InputError(what, fix=f"{fix}; `apptainer run --nv` runs a SIF file by itself")
+    if path.suffix == ".tar" and named and not path.exists():
+        what = f"there is no archive {ref}"
+        raise InputError(what, fix="envbuild build -o FILE writes one")
 
 
 def mirrored(ref: str, net: Net) -> str | None:

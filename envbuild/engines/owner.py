@@ -1,5 +1,6 @@
 """Whose a container is: what a killed process left is found and removed by the next one."""
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -18,6 +19,21 @@ def abandoned(token: str) -> bool:
     if namespace != _namespace() or not rest.isdigit() or not started:
         return False
     return _started(int(rest)) != started
+
+
+def as_host() -> str:
+    """The same as a name of a host, which no network has."""
+    return f"{_hashed()}.{os.getpid()}.{_started(os.getpid())}.envbuild.invalid"
+
+
+def host_abandoned(name: str) -> bool:
+    """Whether the process that `as_host` names is known to be gone."""
+    place, pid, started, *_ = name.split(".")
+    return place == _hashed() and abandoned(f"{_namespace()}/{pid}/{started}")
+
+
+def _hashed() -> str:
+    return hashlib.sha256(_namespace().encode()).hexdigest()[:16]
 
 
 def _namespace() -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envbuild.engines import common, fetch, names, owner, staging
+from envbuild.engines import common, fetch, names, owner, staging, working
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.engines.failures import failure, not_run, refused
 from envbuild.engines.staging import Order
@@ -108,6 +108,9 @@ class PodmanEngine:
             raise refused(self.name, done.err or f"no answer in {timeout:.0f} s")
         return done.out
 
+    def _out(self, *argv: str) -> str:
+        return self._ask(*argv).out
+
     def probe(self) -> EngineFacts:
         """What podman says of itself; never raises."""
         here = look.here()
@@ -120,8 +123,10 @@ class PodmanEngine:
         """Where the container sees it."""
         return mount.target
 
-    def _build_argv(self, staged: staging.Staged, work: Path, order: Order) -> tuple[str, ...]:
-        argv = [self.name, "build", *order.flags(), *self._extra("build")]
+    def _build_argv(
+        self, staged: staging.Staged, work: Path, order: Order, mark: tuple[str, ...] = ()
+    ) -> tuple[str, ...]:
+        argv = [self.name, "build", *order.flags(), *self._extra("build"), *mark]
         argv += ["--iidfile", str(work / "iid"), "--file", str(staged.dockerfile)]
         for name, path in staged.secrets:
             argv += ["--secret", f"id={name},src={path}"]
@@ -150,12 +155,19 @@ class PodmanEngine:
             MachineError: no podman, no base, no network, no space.
             StaleError: what was fetched is not what the lock names.
         """
+        working.sweep(self._out)
         bases = fetch.local_bases(self, context, net)
         order = staging.order(context, tag, net, target)
         with private_folder() as work:
             staged = staging.write(context, net, work, bases)
             while True:
-                done = proc.stream(self._build_argv(staged, work, order), line=self._progress)
+                argv = self._build_argv(staged, work, order, working.flags())
+                try:
+                    done = proc.stream(argv, line=self._progress)
+                except BaseException:
+                    # Podman leaves its containers when it is ended.
+                    working.sweep(self._out, own=True)
+                    raise
                 if not done.rc:
                     break
                 if "creating container" not in done.out or not self._helped(done.out, "build"):
@@ -280,7 +292,7 @@ class PodmanEngine:
             self.name,
             "run",
             *flags,
-            *common.gpu_flags(self.name, access),
+            *common.device_flags(self.name, access),
             *self._extra("run"),
         )
         return Step(
@@ -322,7 +334,7 @@ class PodmanEngine:
 def _options(spec: RunSpec) -> list[str]:
     """A run as podman's flags."""
     # What an image runs beside the command would work in its files, and on its GPU, meanwhile.
-    flags = ["--no-healthcheck", *common.gpu_flags("podman", spec.access, spec.devices)]
+    flags = ["--no-healthcheck", *common.device_flags("podman", spec.access, spec.devices)]
     flags += () if spec.capable else common.NO_RIGHTS
     if spec.network == "none":
         # Podman gives the variables of a proxy, which may have a login in it, to every container.

@@ -1,5 +1,6 @@
 """A build context on disk: its files, a Dockerfile for this network, its secrets."""
 
+import datetime as dt
 import os
 import re
 import shlex
@@ -9,8 +10,8 @@ from typing import NamedTuple, TypeVar
 
 from envbuild.engines import bundled, names
 from envbuild.errors import InputError
-from envbuild.io import files
-from envbuild.io.net import Net, apt_auth, docker_proxies, logged_in, netrc, plain
+from envbuild.io import dockerconfig, files
+from envbuild.io.net import Net, apt_auth, logged_in, netrc, plain
 from envbuild.render.view import PLATFORMS
 from envbuild.values.codec import load
 from envbuild.values.finding import Step
@@ -19,7 +20,7 @@ from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
 
 T = TypeVar("T")
-#: Layers must not depend on when a context was written; zip cannot say anything before 1980.
+#: Of a folder without a plan: zip cannot say anything before 1980.
 EPOCH = 315532800
 
 
@@ -60,13 +61,33 @@ def order(context: BuildContext, tag: str, net: Net, target: str) -> Order:
     text = file_of(context, "Dockerfile") or b""
     # Somebody's own steps that know nothing of the secret get out as docker lets them.
     own = "proxy" not in context.secrets and re.search(rb"(?mi)^\s*(RUN|ADD)\s", text)
-    unset = () if own else tuple(docker_proxies())
+    unset = () if own else tuple(dockerconfig.proxies())
     return Order(tag, context.platform, "none" if net.offline else net.network, target, unset)
 
 
 def file_of(context: BuildContext, path: str) -> bytes | None:
     """The bytes of one file of the context, None if it has no such file."""
     return next((f.data for f in context.files if f.path == path), None)
+
+
+def epoch(context: BuildContext) -> int:
+    """SOURCE_DATE_EPOCH of a context, seconds: the date of the matrices that its plan is from.
+
+    A folder without a plan has `EPOCH`.
+
+    Raises:
+        InputError: what its plan has there is no date.
+    """
+    data = file_of(context, "plan.json")
+    if data is None:
+        return EPOCH
+    said = load(Plan, data, "plan.json").matrix.date
+    try:
+        start = dt.datetime.strptime(said, "%Y-%m-%d").replace(tzinfo=dt.timezone.utc)
+        return max(int(start.timestamp()), 0)
+    except ValueError as e:
+        what = f"plan.json is of {said!r}, which is no date"
+        raise InputError(what, fix="make the plan again: envbuild plan") from e
 
 
 def mirrored_bases(context: BuildContext, net: Net) -> dict[str, str]:
@@ -87,7 +108,7 @@ def secrets_of(context: BuildContext, net: Net) -> dict[str, bytes]:
     if net.bundle:
         return bundled.secrets(context)
     found: dict[str, bytes] = {}
-    if "proxy" in context.secrets and (lines := _proxy_lines(docker_proxies())):
+    if "proxy" in context.secrets and (lines := _proxy_lines(dockerconfig.proxies())):
         found["proxy"] = lines
     if "ca" in context.secrets and net.ca_cert:
         found["ca"] = files.read(net.ca_cert)
@@ -156,8 +177,11 @@ def write(
     for file in context.files:
         path = staged.context / file.path
         files.write(path, file.data, executable=file.executable)
+    # Layers must not depend on when a context was written. No other time will do: the cache knows a
+    # file by its bytes alone, and what another build copied is only ever brought down to this one.
+    at = epoch(context)
     for path in sorted(staged.context.rglob("*"), reverse=True):
-        os.utime(path, (EPOCH, EPOCH))
+        os.utime(path, (at, at))
     if net.bundle:
         bundled.lay(Path(net.bundle), staged.context)
     if not staged.dockerfile.is_file():

@@ -69,6 +69,8 @@ def parse(path: str, data: bytes) -> CdiSpec | str:
         driver=next((match[1] for match in drivers if match), None),
         majors=Pairs(tuple(sorted(majors.items())[:_MOST])),
         missing=tuple(dict.fromkeys(name for name in files if name.startswith("/"))),
+        # One without a readable path is one, too.
+        hooks=tuple(dict.fromkeys(_name(hook.get("path")) for hook in _edits(content, "hooks"))),
     )
 
 

@@ -19,7 +19,6 @@ from envbuild.values.image import Image, ImageFacts
 from envbuild.values.plan import MatrixId
 
 # Whatever runtime is the daemon's default: what the driver would bring is no fact of the image.
-_NO_GPU = Pairs({"NVIDIA_VISIBLE_DEVICES": "void"})
 # Frameworks that say without a GPU what they were built for, by the package that holds them.
 _BUILDS = {"torch": "torch.build", "cupy": "cupy.build"}
 
@@ -79,21 +78,21 @@ def _look(engine: steps.Runner, answers: EngineFacts, here: Image) -> Seen:
             tool=f"envbuild {__version__}",
             matrix=MatrixId(date=matrices.date, digest=matrices.digest),
         )
-        session = steps.run(bench, "look", sessions.look(bench, locked=True), env=_NO_GPU)
+        session = steps.run(bench, "look", sessions.look(bench, locked=True))
         if not session.steps:
             what = f"the probes do not run in {here.ref}"
             why = session.says.strip()[-400:] or f"exit code {session.rc} and no output"
             raise ImageError(what, why=why, fix=f"start it by hand: {engine.name} run {here.ref}")
         seen = _with(seen, session)
         if again := sessions.look_again(bench, facts.stale(seen)):
-            seen = _with(seen, steps.run(bench, "look-again", again, env=_NO_GPU))
+            seen = _with(seen, steps.run(bench, "look-again", again))
         names = facts.packages(seen.step("packages")).versions
         asked = [
             frameworks.step(bench, seen, step)
             for package, step in _BUILDS.items()
             if any(name == package or name.startswith(f"{package}-") for name in names)
         ]
-        return _with(seen, steps.run(bench, "builds", asked, env=_NO_GPU)) if asked else seen
+        return _with(seen, steps.run(bench, "builds", asked)) if asked else seen
 
 
 def _with(seen: Seen, session: Session) -> Seen:

@@ -1,26 +1,32 @@
 """HTTP requests: one session, time limits, and errors that say what to do."""
 
+import base64
 import contextlib
 import functools
 import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 import requests
 from requests import exceptions
 from urllib3.exceptions import HTTPError
 
-from envbuild.errors import EnvbuildError, InputError, MachineError
-from envbuild.io import trace
+from envbuild.errors import MachineError
+from envbuild.io import httperrors, netrcfile, proxies, trace
+from envbuild.io.httperrors import PASSING
+from envbuild.io.httperrors import GoneError as GoneError
+from envbuild.io.httperrors import StumbleError as StumbleError
 from envbuild.io.net import Net, ca_bundle
 
 T = TypeVar("T")
+#: What ``auth`` may be.
+Sender = Callable[[requests.PreparedRequest], requests.PreparedRequest]
 
 #: Seconds to connect, and to wait for the next bytes.
 TIMEOUT = (10.0, 60.0)
@@ -30,30 +36,63 @@ LEAST, WINDOW = 64 << 10, 60.0
 HEADERS, WHOLE = 120.0, 900.0
 #: Bytes of an answer that is kept in memory; pages of indexes have a few millions.
 LARGEST = 256 << 20
+#: Seconds that a server may ask us to wait before the next try.
+PATIENCE = 60.0
 _TRIES = 3
-_PASSING = frozenset({429, 500, 502, 503, 504})
-_FIXES = {
-    401: "log in to it (docker login), or use another mirror",
-    403: "log in to it (docker login), or use another mirror",
-    404: "check the name; a mirror may not hold it",
-    511: "log in to the network with a browser",
-    429: "wait a while, log in, or use a mirror",
-}
 
 
-class StumbleError(MachineError):
-    """The server stumbled (429, 5xx) or hung up: the same request may work in a moment."""
+class _Session(requests.Session):
+    """A session in which a host learns a login of netrc only where that is wanted, redirects too.
 
+    Args:
+        netrc: this user's netrc counts.
+    """
 
-class GoneError(MachineError):
-    """The server answers, and does not have it (404)."""
+    def __init__(self, *, netrc: bool) -> None:
+        super().__init__()
+        self.headers["User-Agent"] = "envbuild"
+        self._netrc = netrc
+
+    def own(self, url: str) -> Sender:
+        """The login of an address, or netrc's for its host, as ``auth``; it is never empty.
+
+        `requests` asks netrc by itself only where there is none.
+        """
+        parts = urlsplit(url)
+        known = None
+        if parts.username is not None:
+            known = unquote(parts.username), unquote(parts.password or "")
+        elif self._netrc:
+            known = netrcfile.login(parts.hostname or "")
+        return header({} if known is None else basic(*known))
+
+    def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: Any) -> None:  # noqa: ANN401
+        """For the next address of a redirect."""
+        request, url = prepared_request, str(prepared_request.url)
+        if self.should_strip_auth(str(response.request.url), url):  # type: ignore[no-untyped-call]
+            request.headers.pop("Authorization", None)
+        self.own(url)(request)
 
 
 @functools.cache
-def _session() -> requests.Session:
-    session = requests.Session()
-    session.headers["User-Agent"] = "envbuild"
-    return session
+def _session(netrc: bool) -> _Session:
+    return _Session(netrc=netrc)
+
+
+def basic(name: str, password: str) -> dict[str, str]:
+    """The header of a name and a password, in letters of any alphabet."""
+    text = f"{name}:{password}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(text).decode()}"}
+
+
+def header(login: dict[str, str]) -> Sender:
+    """Adds it; as ``auth`` it wins over a netrc file, as a plain header it does not."""
+
+    def add(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers.update(login)
+        return request
+
+    return add
 
 
 def get(
@@ -85,6 +124,7 @@ def send(
 ) -> requests.Response:
     """Send one request; a server that stumbles (429, 5xx) or hangs up is asked again, twice.
 
+    It is given the time that it asks for (Retry-After), unless that is longer than `PATIENCE`.
     Redirects of what writes (POST, PUT) are left to the caller: following turns it into a GET.
 
     Args:
@@ -96,48 +136,57 @@ def send(
         again: doing it twice is as good as once, though it writes; else it is tried once.
         most: bytes of the body that are kept; None = `LARGEST`.
         options: passed on to ``requests`` (headers, params, auth, data, timeout); with ``stream``
-            the body is left to `pieces`.
+            the body is left to `pieces`. Without ``auth``, netrc's login for the host is sent; with
+            it, no host that is asked learns one of those.
 
     Raises:
         StumbleError: it still stumbles or hangs up after the last try.
         MachineError: no answer, one without end, a login page, or a status from 400 on; the text
             holds host and status.
-        InputError: the address cannot be one.
+        InputError: the address cannot be one, or the proxy's.
     """
     if net.offline:
-        what = f"{_host(url)} would be asked, and --offline is set"
+        what = f"{httperrors.host(url)} would be asked, and --offline is set"
         raise MachineError(what, fix="run it once without --offline")
     reads = method in {"GET", "HEAD"}
     own = {"timeout": TIMEOUT, "verify": ca_bundle(net) or True, "allow_redirects": reads}
     options = own | options
     stream = options.pop("stream", False)
+    session = _session("auth" not in options)
+    options.setdefault("auth", session.own(url))
+    proxy = proxies.of(url)
     tries = _TRIES if reads or again else 1
     turn = 1
     while True:
-        said = f"{method} {_host(url)}{urlsplit(url).path}"
+        said = f"{method} {httperrors.host(url)}{urlsplit(url).path}"
         trace.say(said if turn == 1 else f"{said}, try {turn}")
+        pause: float = turn
         try:
-            response = _headers(method, url, options)
+            response = _headers(session, method, url, options)
             if not stream:
                 # Where requests itself keeps a body that was read.
                 response._content = _whole(response, LARGEST if most is None else most)
         except (exceptions.RequestException, OSError, ValueError) as e:
-            if turn >= tries or not _passing(e):
-                raise _no_answer(url, e) from e
+            if turn >= tries or not httperrors.passing(e):
+                raise httperrors.no_answer(url, e, proxy) from e
         else:
             if response.status_code < 400 or response.status_code in allow:
                 if not page and response.status_code < 400 and _is_page(response, stream):
                     response.close()
                     raise portal(url)
                 return response
-            if turn >= tries or response.status_code not in _PASSING:
-                raise _refused(url, response)
+            asked = httperrors.asked_to_wait(response)
+            if turn >= tries or response.status_code not in PASSING or asked > PATIENCE:
+                raise httperrors.refused(url, response, proxy)
+            pause = max(pause, asked)
             response.close()
-        time.sleep(turn)
+        time.sleep(pause)
         turn += 1
 
 
-def _headers(method: str, url: str, options: dict[str, Any]) -> requests.Response:
+def _headers(
+    session: requests.Session, method: str, url: str, options: dict[str, Any]
+) -> requests.Response:
     """The answer without its body; the limits of sockets are for each piece, this one is for all.
 
     A body that is sent has the time that one has that is read.
@@ -148,7 +197,8 @@ def _headers(method: str, url: str, options: dict[str, Any]) -> requests.Respons
     answer: Future[requests.Response] = Future()
     limit = WHOLE if options.get("data") else HEADERS
     # Names, TLS, proxies and headers can each be slow for ever: only who waits can stop waiting.
-    threading.Thread(target=_ask, args=(answer, method, url, options), daemon=True).start()
+    ask = functools.partial(session.request, method, url, stream=True, **options)
+    threading.Thread(target=_ask, args=(answer, ask), daemon=True).start()
     try:
         if not wait((answer,), limit).done:
             answer.add_done_callback(_unwanted)
@@ -159,9 +209,9 @@ def _headers(method: str, url: str, options: dict[str, Any]) -> requests.Respons
         del answer  # else it, its error and this frame keep each other, and a connection, alive
 
 
-def _ask(answer: Future[requests.Response], method: str, url: str, options: dict[str, Any]) -> None:
+def _ask(answer: Future[requests.Response], ask: Callable[[], requests.Response]) -> None:
     try:
-        answer.set_result(_session().request(method, url, stream=True, **options))
+        answer.set_result(ask())
     except Exception as e:
         answer.set_exception(e)
     finally:
@@ -186,7 +236,7 @@ def _is_page(response: requests.Response, stream: bool) -> bool:
 
 def portal(url: str) -> MachineError:
     """The error of a web page that came where something else is."""
-    what = f"{_host(url)} sent a web page for {urlsplit(url).path}"
+    what = f"{httperrors.host(url)} sent a web page for {urlsplit(url).path}"
     why = "a proxy or a network's login page answered in its place, or the address is another one"
     return MachineError(what, why=why, fix="log in to the network; check the mirror flags")
 
@@ -267,47 +317,6 @@ def decoded(response: requests.Response, kind: type[T], name: str) -> T:
     try:
         return msgspec.json.decode(response.content, type=kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
-        what = f"{_host(response.url)}{urlsplit(response.url).path} is not {name}"
+        what = f"{httperrors.host(response.url)}{urlsplit(response.url).path} is not {name}"
         fix = "check that the address leads where it should, not to a login page"
         raise MachineError(what, why=str(e), fix=fix) from e
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2] or url
-
-
-def _passing(e: Exception) -> bool:
-    """Asking again may help: not where nobody listens or answers, or a certificate is wrong."""
-    if isinstance(e, exceptions.SSLError | exceptions.ReadTimeout):
-        return False
-    lasting = ("NameResolution", "Name or service", "Connection refused")
-    broken = exceptions.ConnectionError | exceptions.Timeout | exceptions.ChunkedEncodingError
-    return isinstance(e, broken) and not any(word in str(e) for word in lasting)
-
-
-def _no_answer(url: str, e: Exception) -> EnvbuildError:
-    if isinstance(e, ValueError) and not isinstance(e, exceptions.InvalidHeader):
-        what = f"{_host(url)!r} is not a host that can be asked"
-        return InputError(what, fix="give http://... or https://...")
-    if isinstance(e, exceptions.SSLError):
-        what = f"{_host(url)} shows a certificate that is not trusted here"
-        return MachineError(what, why=_cause(e), fix="give this network's CA with --ca-cert FILE")
-    what = f"{_host(url)} does not answer"
-    error = StumbleError if _passing(e) else MachineError
-    return error(what, why=_cause(e), fix="check the network, the mirror flags and proxies")
-
-
-def _cause(e: Exception) -> str:
-    # The text of urllib3 is wrapped in the repr of its own objects.
-    said = str(e).rpartition("): ")[2]
-    while said.endswith((")", '"', "'")) and (said[-1] != ")" or said.count("(") < said.count(")")):
-        said = said[:-1]
-    return said
-
-
-def _refused(url: str, response: requests.Response) -> MachineError:
-    path = urlsplit(url).path
-    what = f"{_host(url)} answered {response.status_code} {response.reason} for {path}"
-    error = StumbleError if response.status_code in _PASSING else MachineError
-    error = GoneError if response.status_code == 404 else error
-    return error(what, fix=_FIXES.get(response.status_code, "try again later"))

@@ -22,8 +22,8 @@ from envbuild.io import files, http, oci, push
 from envbuild.io.registry import Repository
 
 INDEX = "application/vnd.oci.image.index.v1+json"
-#: Bytes of a page, or of the index.
-LARGEST = 4 << 20
+#: Bytes of a page, or of the index; and of all pages.
+LARGEST, LARGEST_LIST = 4 << 20, 16 << 20
 #: Referrers of one image, and pages of their list.
 MOST, MOST_PAGES = 500, 100
 #: Seconds after which whoever read the index before we wrote it has written, too.
@@ -83,6 +83,7 @@ def by_api(repository: Repository, digest: str) -> tuple[Entry, ...] | None:
     """
     url = repository.url(f"referrers/{digest}")
     found: tuple[Entry, ...] = ()
+    size = 0
     for turn in range(MOST_PAGES):
         # A registry without it may answer with a web page, and call it found.
         response = repository.ask(
@@ -97,8 +98,9 @@ def by_api(repository: Repository, digest: str) -> tuple[Entry, ...] | None:
         if turn == 0 and (response.status_code != 200 or kind != INDEX):
             return None
         found += http.decoded(response, _Index, "a page of a list of referrers").manifests or ()
+        size += len(response.content)
         following = response.links.get("next", {}).get("url")
-        if len(found) > MOST:
+        if len(found) > MOST or size > LARGEST_LIST:
             break
         if not following:
             return found
@@ -205,5 +207,5 @@ def _tag(digest: str) -> str:
 
 def _too_many(repository: Repository, digest: str) -> MachineError:
     what = f"{repository.reference.registry} lists too much for {digest[:19]}"
-    why = f"more than {MOST} referrers, or more than {MOST_PAGES} pages"
+    why = f"more than {MOST} referrers, {MOST_PAGES} pages or {LARGEST_LIST >> 20} MiB"
     return MachineError(what, why=why, fix="delete what is not needed")

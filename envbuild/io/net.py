@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from envbuild.errors import InputError
+from envbuild.io import netrcfile
 from envbuild.values.codec import Value
 
 _REGISTRY = re.compile(
@@ -91,16 +92,17 @@ def plain(url: str) -> str:
 
 
 def login(url: str) -> tuple[str, str] | None:
-    """Name and password for an address: its own, else those that netrc has for its host."""
+    """Name and password for an address: its own, else those that netrc has for its host.
+
+    Raises:
+        InputError: netrc may have them, and cannot be read.
+    """
     parts = urlsplit(url)
     if parts.username is not None:
         return unquote(parts.username), unquote(parts.password or "")
     if parts.scheme not in {"http", "https"}:
         return None
-    from requests.utils import get_netrc_auth
-
-    found = get_netrc_auth(url)
-    return (str(found[0]), str(found[1])) if found else None
+    return netrcfile.login(parts.hostname or "")
 
 
 def logged_in(url: str, like: str | None) -> str:
@@ -140,42 +142,30 @@ def netrc(url: str) -> bytes:
     """The login of an address as a netrc file says it; nothing where it has none.
 
     Raises:
-        InputError: as `apt_auth`.
+        InputError: as `apt_auth`; or it has what Python reads in one way before 3.11, and in
+            another since: a quote at its start, a backslash.
     """
     known, host = login(url), urlsplit(url).hostname
     if known is None:
         return b""
     _no_blank(known, url)
+    if any(part.startswith('"') or "\\" in part for part in known):
+        what = f"the login for {plain(url)} has a quote or backslash that not each step could read"
+        raise InputError(what, fix="take another password for the index")
     # Readers of netrc know hosts alone.
     return f"machine {host} login {known[0]} password {known[1]}\n".encode()
 
 
-def docker_proxies() -> dict[str, str]:
-    """The proxies that docker's own config gives to build steps: variable, in small, to text.
-
-    Docker passes them as build arguments, and BuildKit's history of builds keeps those, logins
-    and all: steps get them as a secret instead.
-    """
-    import json
-
-    folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
-    try:
-        config = json.loads((Path(folder) / "config.json").read_bytes())
-        found = config.get("proxies", {}).get("default", {})
-        names = ("httpProxy", "httpsProxy", "ftpProxy", "noProxy", "allProxy")
-        return {f"{name[:-5]}_proxy": str(found[name]) for name in names if found.get(name)}
-    except (OSError, ValueError, AttributeError, TypeError):
-        return {}
-
-
 def stand_ins(net: Net) -> dict[str, str]:
     """Host of each mirror and proxy, and the word that logs have in its place."""
-    # Imported here: both are slow, and `plan` needs neither.
+    # Imported here: slow, and `plan` needs none of it.
     from urllib.request import getproxies_environment
+
+    from envbuild.io import dockerconfig
 
     found = {}
     proxies = [url for name, url in getproxies_environment().items() if name != "no"]
-    proxies += [url for name, url in docker_proxies().items() if name != "no_proxy"]
+    proxies += [url for name, url in dockerconfig.proxies().items() if name != "no_proxy"]
     for word, address in (
         ("registry-mirror", net.registry_mirror),
         ("apt-mirror", net.apt_mirror),

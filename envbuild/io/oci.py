@@ -86,7 +86,10 @@ def parse(ref: str) -> Reference:
     match = _REFERENCE.fullmatch(ref)
     if match is None:
         what = f"{ref!r} is not an image reference"
-        raise InputError(what, fix="write registry/repository:tag, or repository@sha256:...")
+        fix = (
+            "write registry/repository:tag, or repository@sha256:..., the repository in lower case"
+        )
+        raise InputError(what, fix=fix)
     first, slash, rest = match["name"].partition("/")
     if not slash or not (set(first) & {".", ":", "["} or first == "localhost"):
         first, rest = HUB, match["name"]

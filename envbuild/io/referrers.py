@@ -14,11 +14,14 @@ from envbuild.io.registry import HUB, Repository
 ENVELOPE = "application/vnd.dsse.envelope.v1+json"
 STATEMENT = "application/vnd.in-toto+json"
 PREDICATE = "in-toto.io/predicate-type"
+_TITLE = "org.opencontainers.image.title"
 _CREATED = "org.opencontainers.image.created"
 _EMPTY = "application/vnd.oci.empty.v1+json"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-#: Bytes of an envelope, and of a manifest.
-LARGEST, LARGEST_MANIFEST = 32 << 20, 4 << 20
+#: Bytes of an envelope, and of the manifest and config of an artifact.
+LARGEST, LARGEST_MANIFEST = 32 << 20, 256 << 10
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z-]{1,30}", re.ASCII)
 
 _Size = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -101,6 +104,7 @@ def attach(
     if len(envelope) > LARGEST:
         what = f"an envelope of {len(envelope)} bytes is not attached: {LARGEST} are the most"
         raise InputError(what, fix="attach less at a time")
+    title = _title(predicate, envelope)
     annotations = {PREDICATE: predicate} | ({_CREATED: created} if created else {})
     data = msgspec.json.encode(
         {
@@ -108,7 +112,7 @@ def attach(
             "mediaType": _MANIFEST,
             "artifactType": STATEMENT,
             "config": _descriptor(_EMPTY, b"{}"),
-            "layers": [_descriptor(ENVELOPE, envelope)],
+            "layers": [_descriptor(ENVELOPE, envelope) | {"annotations": {_TITLE: title}}],
             "subject": {
                 "mediaType": subject.media_type,
                 "digest": _sha256(subject.digest),
@@ -159,13 +163,14 @@ def referrers(reference: oci.Reference, digest: str, net: Net) -> tuple[Referrer
     return tuple(one for one in reversed(found.values()) if one.digest.startswith("sha256:"))
 
 
-def fetch(reference: oci.Reference, referrer: Referrer, net: Net) -> bytes:
+def fetch(reference: oci.Reference, referrer: Referrer, net: Net, most: int | None = None) -> bytes:
     """The one file of an artifact; every digest and size on the way to it is checked.
 
     Args:
         reference: the image as it is named.
         referrer: from `referrers` of this image.
         net: mirrors apply.
+        most: bytes of the file, never more than `LARGEST`.
 
     Raises:
         MachineError: it is not there, is too long, or is not an artifact with one file.
@@ -183,7 +188,8 @@ def fetch(reference: oci.Reference, referrer: Referrer, net: Net) -> bytes:
         what = f"{referrer.digest[:19]} holds {len(artifact.layers)} files, not one envelope"
         raise MachineError(what, fix="it was not made by envbuild: use the tool that made it")
     _content(repository, "blobs", artifact.config, LARGEST_MANIFEST)
-    return _content(repository, "blobs", artifact.layers[0], LARGEST).content
+    most = LARGEST if most is None else min(most, LARGEST)
+    return _content(repository, "blobs", artifact.layers[0], most).content
 
 
 def _content(repository: Repository, kind: str, part: _Part, most: int) -> requests.Response:
@@ -200,6 +206,13 @@ def _content(repository: Repository, kind: str, part: _Part, most: int) -> reque
         why = f"they are {len(response.content)} and {seen[:19]}, not {part.size}"
         raise StaleError(what, why=why, fix="do not trust it")
     return response
+
+
+def _title(predicate: str, envelope: bytes) -> str:
+    """The name that clients write the file under: what it says, and which of several it is."""
+    words = [word.lower() for word in re.split("[/:]", predicate) if _WORD.fullmatch(word)]
+    kind = words[-1] if words else "statement"
+    return f"{kind}-{push.digest_of(envelope)[7:19]}.intoto.jsonl"
 
 
 def _descriptor(kind: str, data: bytes) -> dict[str, object]:

@@ -1,8 +1,6 @@
 """One repository of a registry: its addresses, and the login that it asks for."""
 
-import base64
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -10,7 +8,7 @@ import msgspec
 import requests
 
 from envbuild.errors import MachineError
-from envbuild.io import http
+from envbuild.io import dockerconfig, http
 from envbuild.io.net import Net
 
 HUB = "docker.io"
@@ -64,17 +62,20 @@ class Repository:
     ) -> requests.Response:
         """`http.send`, logged in where the registry asks for it; other hosts learn no login.
 
+        A registry's logins are docker's: none of them, and no host it leads to, sees netrc's.
+
         Raises:
             MachineError: see `http.send`; or it wants a login that we do not have.
         """
         if _origin(url) != _origin(self._root):
+            options["auth"] = http.header({})
             return http.send(method, url, self._net, allow=allow, **options)
-        options["auth"] = _sender(self._login) if self._login else None
+        options["auth"] = http.header(self._login)
         response = http.send(method, url, self._net, allow=(*allow, 401), **options)
         if response.status_code == 401:
             challenge = response.headers.get("WWW-Authenticate", "")
             self._login = _login(challenge, self.reference, self._net, self._actions)
-            options["auth"] = _sender(self._login)
+            options["auth"] = http.header(self._login)
             response = http.send(method, url, self._net, allow=allow, **options)
         return response
 
@@ -113,24 +114,13 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.lower().removesuffix(usual)
 
 
-def _sender(
-    login: dict[str, str],
-) -> Callable[[requests.PreparedRequest], requests.PreparedRequest]:
-    """Adds the header; as ``auth`` it wins over a netrc file, as a plain header it does not."""
-
-    def add(request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers.update(login)
-        return request
-
-    return add
-
-
 def _login(challenge: str, reference: Reference, net: Net, actions: str) -> dict[str, str]:
     """The Authorization header that answers a registry's challenge."""
-    account = _account(reference.registry)
+    account = dockerconfig.login(reference.registry)
     scheme, _, rest = challenge.partition(" ")
-    if scheme.lower() == "basic" and account:
-        return {"Authorization": "Basic " + base64.b64encode(":".join(account).encode()).decode()}
+    # An identity is for token servers; no name goes with it.
+    if scheme.lower() == "basic" and account and not account.identity:
+        return http.basic(account.name, account.secret)
     fields = dict(_CHALLENGE.findall(rest))
     realm = fields.get("realm", "")
     # A password never goes to a realm without TLS, unless the registry is this machine's own.
@@ -138,7 +128,7 @@ def _login(challenge: str, reference: Reference, net: Net, actions: str) -> dict
     if scheme.lower() == "bearer" and _parts(realm).scheme in schemes:
         scope = f"repository:{reference.repository}:{actions}"
         query = {"service": fields.get("service", ""), "scope": scope}
-        response = http.get(realm, net, params=query, auth=account)
+        response = _asked_for_token(realm, query, account, net)
         answer = http.decoded(response, _Token, "a registry's token")
         token = answer.token or answer.access_token
         if token.isascii() and token.isprintable():
@@ -147,18 +137,13 @@ def _login(challenge: str, reference: Reference, net: Net, actions: str) -> dict
     raise MachineError(what, fix=f"docker login {reference.registry}, or use another mirror")
 
 
-def _account(registry: str) -> tuple[str, str] | None:
-    """Name and password from docker's own config and credential helpers, if any."""
-    from docker import auth, errors
-
-    try:
-        found = auth.load_config().resolve_authconfig(None if registry == HUB else registry)
-    except (errors.DockerException, OSError, AttributeError, TypeError, ValueError) as e:
-        # The SDK takes the file's shape on trust.
-        what = f"docker's credentials for {registry} cannot be read: {e}"
-        raise MachineError(what, fix=f"docker login {registry}") from e
-    if not found:
-        return None
-    name = found.get("username") or found.get("Username")
-    password = found.get("password") or found.get("Password")
-    return (name, password) if name and password else None
+def _asked_for_token(
+    realm: str, query: dict[str, str], account: dockerconfig.Login | None, net: Net
+) -> requests.Response:
+    """The answer of a token server; an identity is changed for a token as OAuth 2 has it."""
+    if account is None or not account.identity:
+        header = http.basic(account.name, account.secret) if account else {}
+        return http.get(realm, net, params=query, auth=http.header(header))
+    form = {"grant_type": "refresh_token", "client_id": "envbuild"}
+    data = form | query | {"refresh_token": account.secret}
+    return http.send("POST", realm, net, again=True, data=data, auth=http.header({}))

@@ -130,6 +130,31 @@ class Workspace:
         return "sha256:" + whole.hexdigest()
 
 
+def here() -> Workspace:
+    """The workspace of the current folder.
+
+    Raises:
+        InputError: it, or something in it, is a link that leads out of this folder: what came
+            with somebody's files must not say where we write.
+    """
+    from envbuild.errors import InputError
+
+    space = Workspace()
+    inside = list(space.root.iterdir()) if space.root.is_dir() else []
+    for path in (space.root, *inside):
+        if path.is_symlink() and not _inside(path):
+            what = f"{path} is a link that leads out of this folder"
+            raise InputError(what, fix="remove it; for another disk, work in a folder there")
+    return space
+
+
+def _inside(path: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(Path.cwd().resolve())
+    except (OSError, RuntimeError):
+        return False  # a circle
+
+
 def save_folder(folder: Path, content: Mapping[str, bytes]) -> None:
     """Replace a folder by one that holds exactly these files; a cut run leaves the old one.
 
@@ -166,7 +191,12 @@ def private_folder() -> Iterator[Path]:
     Raises:
         MachineError: no temporary folder can be made, or none that engines can be told of.
     """
-    parent = Path(tempfile.gettempdir())
+    try:
+        parent = Path(tempfile.gettempdir())
+    except OSError as e:
+        what = "there is no folder for temporary files that can be written"
+        fix = "set TMPDIR to a folder with room"
+        raise MachineError(what, why=str(e.strerror), fix=fix) from e
     if any(c in ',"\n\r' for c in str(parent)):
         what = f"the folder for temporary files is {str(parent)!r}"
         why = (
@@ -197,8 +227,9 @@ def _sweep(parent: Path) -> None:
             if (folder / "held").is_file():
                 with files.locked(folder / "held", 0.0):
                     _remove(folder)
-            elif time.time() - about.st_mtime > _BEGINS:
-                # Its maker was killed before it was held, or while it was removed.
+            elif abs(time.time() - about.st_mtime) > _BEGINS:
+                # Its maker was killed before it was held, or while it was removed; from the
+                # future it is where the clock was set back.
                 _remove(folder)
 
 

@@ -43,7 +43,7 @@ def find(plan: Plan, archive: Archive, url: str, net: Net) -> tuple[Part, ...]:
         raise MachineError(what, fix="run it once without --offline")
     if importlib.util.find_spec("rattler") is None:
         what = "conda packages are chosen by rattler, and it is not installed"
-        raise MachineError(what, fix="pip install 'envbuild[conda]'")
+        raise MachineError(what, fix="in envbuild's own folder: pip install '.[conda]'")
     minor = ".".join(quote.version(plan.cuda or "").split(".")[:2])
     with private_folder() as folder:
         question = {

@@ -16,6 +16,12 @@ from envbuild.values.lock import Lock
 from envbuild.values.plan import Fleet
 
 FORMATS = ("bake", "slurm", "kubernetes")
+#: What podman and crun need inside a pod, each found by leaving it out; but FSETID and SETFCAP,
+#: without which an image's files would lose their setgid bits, and those with capabilities fail.
+CAPABILITIES = (
+    "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_ADMIN", "SETFCAP", "SETGID",
+    "SETPCAP", "SETUID", "SYS_ADMIN",
+)  # fmt: skip
 #: Stands in every folder that is written: what it is of.
 PLAN = "fleet.json"
 
@@ -71,6 +77,7 @@ def files(
                 image=one,
                 order=order,
                 tool_image=tool,
+                capabilities=CAPABILITIES,
                 arch=PLATFORMS[one.plan.arch].partition("/")[2],
             )
             for one in certified

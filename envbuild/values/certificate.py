@@ -164,6 +164,8 @@ class Certificate(Value):
         verdict: of the required suites together; ``exit`` is its exit code.
         cc: what the image promises; the certificate covers only ``device.cc``.
         access: how the GPU came in: cdi, gpus, nvidia-runtime, native or none.
+        node: the machine that ran it, by the name it goes by; None = it was kept out, or an older
+            release wrote this.
         recorded: how this file came to be: ``run``, or ``replayed`` (never a certificate).
     """
 
@@ -172,6 +174,7 @@ class Certificate(Value):
     exit: int
     subject: Subject
     cc: tuple[str, ...] = ()
+    node: str | None = None
     device: Device | None = None
     runtimes: Runtimes = Runtimes()
     engine: str = ""

@@ -206,6 +206,7 @@ class CdiSpec(Value):
         driver: version of the driver whose files it mounts.
         majors: device majors that it writes down, by device path.
         missing: files and devices of this host that it names and that are not there.
+        hooks: programs of this host that it has started for each container.
     """
 
     path: str
@@ -214,6 +215,7 @@ class CdiSpec(Value):
     driver: str | None = None
     majors: Pairs = Pairs()
     missing: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
 
 
 class Wsl(Value):

@@ -13,6 +13,7 @@ class Evidence(Value):
         kind: predicate type.
         key: id of the trusted key that signed it, None = none did.
         cc: capability that a certificate is from, None = it is none, or from no GPU.
+        node: machine that a certificate says it is from, None = it says none.
         problems: why it does not count; empty = it does.
     """
 
@@ -20,6 +21,7 @@ class Evidence(Value):
     kind: str = ""
     key: str | None = None
     cc: str | None = None
+    node: str | None = None
     problems: tuple[str, ...] = ()
 
 

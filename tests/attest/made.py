@@ -12,8 +12,8 @@ from envbuild.attest import publish
 from envbuild.attest.verify import About, Found
 from envbuild.certify import run
 from envbuild.certify.seen import Seen
-from envbuild.values.certificate import Certificate, Subject
-from envbuild.values.codec import load, replace
+from envbuild.values.certificate import Certificate, Check, Device, Subject
+from envbuild.values.codec import Pairs, load, replace
 
 RECORDED = Path(__file__).parent.parent / "certify" / "recorded"
 MANIFEST, CONFIG = "sha256:" + "a" * 64, "sha256:" + "b" * 64
@@ -36,6 +36,19 @@ def certificate(
         digest=digest,
     )
     return replace(made, subject=subject, started="2026-12-01T12:00:00Z", finished=FINISHED)
+
+
+def of_gpu(gpu: str, uuid: str = "GPU-made", **more: object) -> Certificate:
+    """The same certificate from another GPU, of this capability."""
+    one = certificate()
+    suites = tuple(replace(s, checks=tuple(_on(c, gpu) for c in s.checks)) for s in one.suites)
+    device = Device(name="made", uuid=uuid, cc=gpu)
+    return replace(one, **{"device": device, "suites": suites} | more)
+
+
+def _on(check: Check, cc: str) -> Check:
+    inputs = {name: cc if name == "device" else text for name, text in check.inputs}
+    return replace(check, inputs=Pairs(inputs))
 
 
 def signed(made: Certificate, key: Ed25519PrivateKey = KEY, *, named: bool = False) -> Found:

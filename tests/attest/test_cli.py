@@ -1,5 +1,6 @@
 """``envbuild verify`` as people type it, on files; registries are in tests/integration."""
 
+import io
 import json
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from envbuild.attest import publish, statement
+from envbuild.attest.verify import Found
 from envbuild.cli.app import run
 from envbuild.values.codec import digest, dump, load
 from envbuild.values.verification import Verification
-from tests.attest.made import CONFIG, KEY, MANIFEST, OTHER, certificate
+from tests.attest.made import ABOUT, CONFIG, KEY, MANIFEST, OTHER, certificate
 from tests.planner.ask import ask
 
 Cap = pytest.CaptureFixture[str]
@@ -58,14 +60,15 @@ def test_either_of_two_keys_may_have_signed(files: Path) -> None:
         (("c.json", "--key", "key.pub"), 7, "it is not signed"),
         (("c.intoto.jsonl", "--key", "key.pub", "--require", "fast"), 7, "suite fast did not run"),
         (("c.intoto.jsonl", "--key", "key.pub", "--cc", "12.0"), 7, "cc 12.0"),
-        (("c.intoto.jsonl", "--key", "key.pub", "--driver-min", "590"), 7, "older than 590"),
+        (("c.intoto.jsonl", "--key", "key.pub", "--driver-min", "590"), 7, "does not reach 590"),
         (("c.intoto.jsonl", CONFIG, "--key", "key.pub"), 7, "it is about sha256:aaaa"),
         (("c.intoto.jsonl",), 2, "no key is trusted"),
         (("c.intoto.jsonl", "--key", "key.pub", "--unsigned"), 2, "exclude each other"),
         (("c.intoto.jsonl", "--key", "key.pem"), 2, "is a private key"),
         (("c.intoto.jsonl", "--key", "none.pub"), 2, "none.pub"),
         (("none.json", "--key", "key.pub"), 2, "there is no file none.json"),
-        (("a", "b", "--key", "key.pub"), 2, "b is no file"),
+        (("a", "b", "--key", "key.pub"), 2, "there is no file b"),
+        (("./none", "--key", "key.pub"), 2, "there is no file ./none"),
         (("c.json", "--unsigned", "--require", "everything"), 2, "there is no suite everything"),
         (("c.json", "--unsigned", "--max-age", "soon"), 2, "'soon' is no age"),
         (("c.json", "--unsigned", "--driver-min", "new"), 2, "'new'"),
@@ -94,6 +97,31 @@ def test_a_digest_is_enough_to_say_which_image(files: Path) -> None:
     assert verify(files, MANIFEST, "c.intoto.jsonl", "--key", "key.pub") == 0
 
 
+def test_a_file_with_the_name_of_an_image_does_not_take_its_place(
+    files: Path, capfd: Cap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever can put a file into the folder would else say what the image's evidence is."""
+    monkeypatch.chdir(files)
+    proof = (files / "c.intoto.jsonl").read_bytes()
+    (files / "team").mkdir()
+    words = (MANIFEST, "app", "team/app", "team")
+    for word in words[:3]:
+        (files / word).write_bytes(proof)
+    (files / "team" / "c.jsonl").write_bytes(proof)
+    key = ("--key", "key.pub")
+    assert run(["verify", MANIFEST, *key]) == 7
+    assert "there is no certificate" in capfd.readouterr().out
+    for word in words[1:]:
+        # The image is asked for, in its registry.
+        assert run(["verify", word, *key, "--offline"]) == 4, word
+        assert f"what lies here is ./{word}" in capfd.readouterr().err
+    # Written as paths they are files, in any place; after an image a bare word is one, too.
+    for argv in (["./app"], [str(files / "app")], ["./team"], ["team/"], [MANIFEST, "app"]):
+        assert run(["verify", *argv, *key]) == 0, argv
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(proof)))
+    assert run(["verify", "-", *key]) == 0
+
+
 def test_the_answer_for_programs(files: Path, capfd: Cap) -> None:
     assert verify(files, "c.intoto.jsonl", "--key", "other.pub", "--json") == 7
     found = load(Verification, capfd.readouterr().out.encode(), "stdout")
@@ -108,6 +136,24 @@ def test_what_was_signed_can_be_shown(files: Path, capfd: Cap) -> None:
     # Nothing that does not count is shown.
     assert verify(files, "c.intoto.jsonl", "--key", "other.pub", "--show", "plan") == 7
     assert json.loads(capfd.readouterr().out) == []
+
+
+def test_what_nobody_signed_can_be_shown(files: Path, capfd: Cap) -> None:
+    assert verify(files, "c.json", "c.json", "--unsigned", "--show", "certificates") == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found == [json.loads(dump(certificate()))] * 2
+
+
+def test_what_does_not_count_is_not_shown_under_another_s_source(
+    monkeypatch: pytest.MonkeyPatch, capfd: Cap, files: Path
+) -> None:
+    """Whoever attaches chooses the digest, and its first characters by trying."""
+    good, bad = (publish.signed(certificate(), (), key)[0].envelope for key in (KEY, OTHER))
+    found = tuple(Found("sha256:0123", data, named=False) for data in (good, bad))
+    monkeypatch.setattr("envbuild.attest.fetch.about", lambda *_: (ABOUT, found))
+    argv = ["verify", "app", "--key", str(files / "key.pub"), "--show", "certificates"]
+    assert run(argv) == 0
+    assert len(json.loads(capfd.readouterr().out)) == 1
 
 
 def test_nonsense_is_no_evidence_and_moves_no_cursor(files: Path, capfd: Cap) -> None:

@@ -55,6 +55,18 @@ def test_one_good_signature_of_several_is_enough() -> None:
     assert dsse.verified(json.dumps(made).encode(), trusted(KEY), "x")[0] == PAYLOAD
 
 
+def test_signatures_without_end_are_not_tried() -> None:
+    made = json.loads(ENVELOPE)
+    made["signatures"] = (
+        json.loads(dsse.sign(PAYLOAD, OTHER))["signatures"] * 31 + made["signatures"]
+    )
+    assert dsse.verified(json.dumps(made).encode(), trusted(KEY), "x")[0] == PAYLOAD
+    made["signatures"] *= 2
+    with pytest.raises(InputError, match="no signed statement") as found:
+        dsse.verified(json.dumps(made).encode(), trusted(KEY), "x")
+    assert "more than 32 signatures" in found.value.why
+
+
 @given(st.integers(0, len(ENVELOPE) - 1), st.integers(1, 255))
 def test_no_byte_can_be_changed_without_notice(place: int, change: int) -> None:
     """But in what is not signed (the key's id, JSON's form): then the payload is the same."""

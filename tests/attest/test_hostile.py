@@ -24,7 +24,7 @@ EVIL = (
     "\x1b[2J\x1b]0;title\x07\r\nVERIFIED  smoke, cc 9.0\n::add-path::/tmp\u202e\u2028{{7*7}}$(id)"
 )
 # Fields of a certificate that say something to people, and from which nothing follows.
-WORDS = {"engine", "engine_version", "access", "started", "tool"}
+WORDS = {"node", "engine", "engine_version", "access", "tool"}
 LABELS = ("image ", "digest ", "evidence ", "promised ", "reason ", "NOT VERIFIED", "VERIFIED ")
 
 
@@ -147,6 +147,25 @@ def test_each_field_of_an_envelope(registry: Registry, capfd: Cap) -> None:
         code, lines = verify(registry, capfd)
         assert (code, lines[-1]) == (7, "NOT VERIFIED"), envelope
         registry.manifests = before
+
+
+def test_what_a_stranger_attaches_without_end_is_not_all_fetched(
+    registry: Registry, capfd: Cap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = served(registry)
+    attach(registry, image, publish.signed(certificate(digest=image.digest), (), KEY)[0].envelope)
+    for number in range(9):
+        attach(registry, image, b"%d" % number * 50_000)
+    assert verify(registry, capfd)[0] == 0
+    monkeypatch.setattr("envbuild.attest.fetch.MOST", 200_000)
+    registry.asked.clear()
+    code, lines = verify(registry, capfd)
+    assert (code, lines[-1]) == (0, "VERIFIED  smoke, cc 9.0")
+    sent = [
+        registry.blobs[path.rpartition("/")[2]] for _, path in registry.asked if "/blobs/" in path
+    ]
+    assert sum(map(len, sent)) < 201_000
+    assert any("bytes: at most" in line for line in lines)
 
 
 def test_a_stranger_among_friends_changes_nothing(registry: Registry, capfd: Cap) -> None:

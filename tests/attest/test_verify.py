@@ -1,7 +1,8 @@
 """From evidence to an answer: who signed, what it is about, what it says, and what is missing."""
 
 import json
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
+from typing import Literal
 
 import msgspec
 import pytest
@@ -11,12 +12,23 @@ from hypothesis import strategies as st
 from envbuild.attest import dsse, statement, verify
 from envbuild.attest.policy import Policy
 from envbuild.attest.verify import About, Found
-from envbuild.values.certificate import Certificate, Device
+from envbuild.values.certificate import Certificate, Subject
 from envbuild.values.codec import Pairs, digest, dump, replace
 from envbuild.values.verification import Verification
-from tests.attest.made import ABOUT, CONFIG, KEY, MANIFEST, OTHER, certificate, signed
+from tests.attest.made import (
+    ABOUT,
+    CONFIG,
+    FINISHED,
+    KEY,
+    MANIFEST,
+    OTHER,
+    certificate,
+    of_gpu,
+    signed,
+)
 from tests.planner.ask import ask
 
+LATER, ELSE = "2026-12-01T13:00:00Z", "sha256:" + "e" * 64
 NOW = datetime(2026, 12, 2, tzinfo=timezone.utc)
 TRUST = (KEY.public_key(),)
 SMOKE = Policy()
@@ -31,8 +43,7 @@ def answer(
 
 def of(cc: str, **fields: object) -> Certificate:
     """The same certificate from a GPU of another capability; promised are both."""
-    device = Device(name="made", uuid="GPU-made", cc=cc)
-    return replace(certificate(), cc=("9.0", "12.0"), device=device, **fields)
+    return replace(of_gpu(cc, cc=("9.0", "12.0")), **fields)
 
 
 def test_a_signed_certificate_of_this_image_verifies_it() -> None:
@@ -46,7 +57,9 @@ def test_a_signed_certificate_of_this_image_verifies_it() -> None:
     ("policy", "reason"),
     [
         (Policy(require=("fast",)), "suite fast did not run"),
-        (Policy(driver_min="590"), "older than 590"),
+        (Policy(driver_min="590"), "does not reach 590"),
+        (Policy(driver_min="580.159.05"), "does not reach 580.159.05"),
+        (Policy(driver_min="580.159.04.1"), "does not reach 580.159.04.1"),
         (Policy(max_age="11h"), "older than 11h"),
         (Policy(cc=("8.6",)), "no certificate is from a GPU of cc 8.6"),
     ],
@@ -63,6 +76,7 @@ def test_a_policy_that_is_not_met_says_why(policy: Policy, reason: str) -> None:
     [
         Policy(driver_min="580"),
         Policy(driver_min="580.159.04"),
+        Policy(driver_min="580.159.4.0"),
         Policy(max_age="1d"),
         Policy(cc=("9.0",)),
         Policy(require=("toolchain", "smoke")),
@@ -100,6 +114,14 @@ def test_evidence_of_another_image_is_none_of_this_one() -> None:
     assert not found.passed
 
 
+@pytest.mark.parametrize("kind", ["prefix", "rootfs"])
+def test_a_folder_is_no_image(kind: Literal["prefix", "rootfs"]) -> None:
+    made = replace(certificate(), subject=Subject(kind=kind, name="/srv", digest=MANIFEST))
+    said = statement.statement("app", MANIFEST, statement.CERTIFICATE, made)
+    found = answer(Found("x", dsse.sign(said, KEY), named=False))
+    assert f"it is about a {kind}, which is no image" in found.evidence[0].problems
+
+
 def test_an_unpushed_image_is_known_by_its_config() -> None:
     assert answer(signed(certificate(digest=CONFIG))).passed
 
@@ -125,20 +147,70 @@ def test_each_promised_capability_needs_its_certificate() -> None:
 
 
 def test_a_newer_failure_of_the_image_ends_an_older_pass() -> None:
+    later = failing(certificate(), LATER)
+    found = answer(signed(certificate()), signed(later))
+    assert any("says the image fails" in reason for reason in found.reasons)
+    assert answer(signed(certificate()), signed(later, OTHER)).passed
+
+
+def failing(made: Certificate, finished: str) -> Certificate:
+    """It as of a run in which every check failed by the image's fault."""
     suites = tuple(
         replace(
             s,
             verdict="fail",
             checks=tuple(replace(c, verdict="fail", blame="image", reason="x") for c in s.checks),
         )
-        for s in certificate().suites
+        for s in made.suites
     )
-    later = replace(
-        certificate(), suites=suites, verdict="fail", exit=6, finished="2026-12-01T13:00:00Z"
+    return replace(made, suites=suites, verdict="fail", exit=6, finished=finished)
+
+
+def test_of_a_pass_and_a_failure_at_one_time_the_failure_counts() -> None:
+    bad = failing(certificate(), FINISHED)
+    assert any(
+        "says the image fails" in one for one in answer(signed(certificate()), signed(bad)).reasons
     )
-    found = answer(signed(certificate()), signed(later))
-    assert any("says the image fails" in reason for reason in found.reasons)
-    assert answer(signed(certificate()), signed(later, OTHER)).passed
+    later = replace(certificate(), finished="2026-12-01T12:00:21Z")
+    assert answer(signed(later), signed(bad)).passed
+
+
+def test_a_failure_on_another_capability_is_of_that_one() -> None:
+    bad = failing(of("12.0"), LATER)
+    assert answer(signed(of("9.0")), signed(bad), policy=Policy(cc=("9.0",))).passed
+    assert not answer(signed(of("9.0")), signed(of("12.0")), signed(bad)).passed
+
+
+def test_a_failure_without_a_gpu_is_of_all() -> None:
+    bad = failing(replace(certificate("docker-wheels-13.5.json", "toolchain")), LATER)
+    found = answer(signed(certificate()), signed(bad))
+    assert "newer, from no GPU, and it says the image fails" in found.reasons[0]
+
+
+def test_a_failure_of_another_image_that_somebody_attached_ends_nothing() -> None:
+    bad = replace(
+        failing(certificate(), LATER), subject=Subject(kind="manifest", name="b", digest=ELSE)
+    )
+    assert answer(signed(certificate()), signed(bad)).passed
+    # Nor one that does not add up.
+    odd = replace(failing(certificate(), LATER), not_run=("smoke",))
+    assert answer(signed(certificate()), signed(odd)).passed
+
+
+def test_clocks_differ_by_minutes_and_not_by_more() -> None:
+    for finished, said in (
+        ("2026-12-02T00:04:00Z", ""),
+        ("2026-12-02T00:06:00Z", "a clock is wrong"),
+    ):
+        made = replace(certificate(), finished=finished)
+        for policy in (SMOKE, Policy(max_age="1h")):
+            found = answer(signed(made), policy=policy)
+            assert found.passed == (not said)
+            assert said in " ".join(found.evidence[0].problems)
+    # To the second, and not one beyond.
+    for now, passed in ((NOW, True), (NOW + timedelta(seconds=1), False)):
+        made = replace(certificate(), finished="2026-12-01T23:00:00Z")
+        assert answer(signed(made), policy=Policy(max_age="1h"), now=now).passed is passed
 
 
 def test_plan_and_lock_are_those_of_the_labels() -> None:

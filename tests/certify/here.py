@@ -11,7 +11,7 @@ from pathlib import Path
 from envbuild.engines.base import Mount, RunSpec
 from envbuild.io import proc
 from envbuild.values.codec import Pairs
-from envbuild.values.host import Driver, EngineFacts, Gpu, Host
+from envbuild.values.host import Driver, EngineFacts, Gpu, Host, Tool
 from envbuild.values.image import Image
 from tests import toolkit
 
@@ -20,7 +20,10 @@ HOST = Host(
     kind="made",
     gpus=(Gpu(name="made for tests", uuid="GPU-fafafafa-fafa-fafa-fafa-fafafafafafa", cc="9.0"),),
     driver=Driver(version="580.0.0", cuda="13.0"),
+    container_toolkit=Tool(name="nvidia-container-toolkit", version="1.20.0"),
 )
+#: Where docker answers on this machine: no image is a stranger's to a toolkit of today.
+SOCKET = "/var/run/docker.sock"
 NO_GPU = Host(kind="made")
 #: The environment of an image that holds this machine's toolkit.
 TOOLKIT = {
@@ -76,7 +79,10 @@ class HereEngine:
         self.specs: list[RunSpec] = []
 
     def probe(self) -> EngineFacts:
-        return EngineFacts(name=self.name, version="made", answers=True, access=("cdi", "gpus"))
+        access = ("cdi", "gpus")
+        return EngineFacts(
+            name=self.name, version="made", answers=True, access=access, endpoint=SOCKET
+        )
 
     def inside(self, mount: Mount) -> str:
         return mount.source

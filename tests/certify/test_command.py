@@ -60,6 +60,24 @@ def test_another_image_under_the_same_name_has_not(
     assert asked == [None]
 
 
+@pytest.mark.parametrize(
+    ("words", "node"),
+    [((), "lab7.example"), (("--node", "rack 1-é"), 2), (("--node", "r-é"), "r-é"),
+     (("--node", ""), None), (("--node", "a\nb"), 2), (("--node", "n" * 254), 2)],
+)  # fmt: skip
+def test_a_certificate_names_its_node(
+    words: tuple[str, ...], node: str | int | None, asked: list[Plan | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("platform.node", lambda: "lab7.example")
+    if isinstance(node, int):
+        assert command([*ARGV, *words]) == node
+        assert asked == []
+        return
+    assert command([*ARGV, *words]) == 0
+    assert json.loads(Path(".envbuild/certificate.json").read_bytes())["node"] == node
+
+
 def test_what_an_interrupted_run_saw_is_kept(
     asked: list[Plan | None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

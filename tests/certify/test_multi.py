@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuild.attest import figures
 from envbuild.certify import run
 from envbuild.certify.run import state
 from envbuild.certify.seen import Ran, Seen, Session
@@ -12,7 +13,7 @@ from envbuild.engines.base import RunSpec
 from envbuild.io.proc import Completed
 from envbuild.matrix.load import load
 from envbuild.values.certificate import Certificate, Check
-from envbuild.values.codec import replace
+from envbuild.values.codec import Pairs, replace
 from envbuild.values.host import Gpu, Host, Mig
 from tests.certify import here, samples
 
@@ -58,6 +59,11 @@ def test_two_gpus_that_are_right(driver: Path) -> None:
     assert total.inputs.get("NCCL") == f"2.28.3 {driver}/libnccl.so.2"
     assert all(control.red for check in (copies, total) for control in check.controls)
     assert (mig.verdict, mig.core) == ("skip", False)
+    for check, terms in ((copies, ("wrong", "pairs")), (total, ("wrong", "ranks"))):
+        assert list(figures.wrong(check)) == []
+        for name in terms:
+            changed = replace(check, terms=Pairs(dict(check.terms) | {name: "7"}))
+            assert "does not hold" in next(figures.wrong(changed))
     # Both GPUs come in, by name; smoke before it has the first alone.
     devices = [spec.devices for spec in engine.specs if spec.access != "none"]
     both = tuple(gpu.uuid for gpu in TWO.gpus)

@@ -247,4 +247,4 @@ def test_without_matplotlib_the_page_is_refused_with_the_fix(
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(InputError, match="matplotlib") as e:
         plots.check_installed()
-    assert "pip install 'envbuild[report]'" in e.value.fix
+    assert "pip install '.[report]'" in e.value.fix

@@ -206,7 +206,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert command([*argv, "--html", str(tmp_path / "x.html")]) == 2
     captured = capsys.readouterr()
-    assert "pip install 'envbuild[report]'" in captured.err
+    assert "pip install '.[report]'" in captured.err
     assert captured.out == ""
     assert not (tmp_path / "x.html").exists()
 

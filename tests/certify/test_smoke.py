@@ -8,7 +8,7 @@ import pytest
 from envbuild.certify import run, sessions
 from envbuild.matrix.load import load
 from envbuild.values.certificate import Certificate
-from envbuild.values.codec import digest
+from envbuild.values.codec import digest, replace
 from envbuild.values.host import Host
 from envbuild.values.lock import Lock
 from envbuild.values.plan import MatrixId
@@ -130,7 +130,8 @@ def test_a_gpu_that_the_image_does_not_promise(driver: Path) -> None:
 def test_the_gpu_is_named_where_there_are_several(driver: Path) -> None:
     other = here.HOST.gpus[0]
     engine = here.HereEngine(driver)
-    host = Host(gpus=(*here.HOST.gpus, other.__class__(uuid="GPU-2", cc="6.1")))
+    gpus = (*here.HOST.gpus, other.__class__(uuid="GPU-2", cc="6.1"))
+    host = replace(here.HOST, gpus=gpus)
     found = run.certify(engine, here.image(stage="runtime", promise="90", cc="9.0"), host=host)
     assert found.exit == 0
     assert engine.specs[-1].devices == (here.HOST.gpus[0].uuid,)

@@ -34,14 +34,15 @@ cp "made/$SLURMD_NODENAME.json" "${@: -1}"
 KUBECTL = """#!/bin/bash
 printf '%s\\n' "$*" >>kubectl.calls
 case $* in
-  *" get pods "*) printf '%s\\n' "a image1 Succeeded gpu1" "b image1 Failed gpu2.cluster" \\
-    "c image1 Pending " "d image1 Running gpu3" \\
-    "e image1 Succeeded ../evil" "f image1 Failed gpu4" ;;
-  *logs*a) cat made/gpu1.json ;;
-  *logs*b) echo '{"payload":"x","payloadType":"y","signatures":[]}' ;;
+  *" get pods "*) cat pods ;;
+  *logs*gone) echo half; exit 1 ;;
+  *logs*signed) echo '{"payload":"x","payloadType":"y","signatures":[]}' ;;
+  *logs*plain) cat made/gpu1.json ;;
   *logs*) echo nothing ;;
 esac
 """
+# As Kubernetes has them, oldest first: pod, image, phase, node.
+DONE = ("plain|image1|Succeeded|gpu1", "signed|image1|Failed|gpu2.cluster")
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made.mkdir()
     for i, node in enumerate(("gpu1", "gpu2.cluster")):
         device = Device(name="made", uuid=f"GPU-{i}", cc="9.0")
-        (made / f"{node}.json").write_bytes(dump(replace(certificate(), device=device)))
+        (made / f"{node}.json").write_bytes(dump(replace(certificate(), device=device, node=node)))
     return tmp_path
 
 
@@ -76,9 +77,9 @@ def test_slurm_gives_a_certificate_a_node_and_verify_takes_them(folder: Path) ->
     assert subprocess.run(argv, check=False, env=os.environ | more).returncode == 0
     call = Path("envbuild.calls").read_text().splitlines()[0]
     assert call.startswith(
-        f"certify envbuild/{NAME} --require smoke --engine podman --sign a key.pem"
+        f"certify envbuild/{NAME} --require smoke --engine podman --sign a key.pem --node gpu1"
     )
-    verify = ["verify", f"certificates/{NAME}", "--unsigned", "--nodes", f"out/{NAME}.nodes"]
+    verify = ["verify", f"certificates/{NAME}/", "--unsigned", "--nodes", f"out/{NAME}.nodes"]
     assert run(verify) == 0
     Path("certificates", NAME, "gpu2.cluster.json").unlink()
     assert run(verify) == 7
@@ -91,21 +92,60 @@ def test_a_node_that_fails_ends_no_other(folder: Path) -> None:
     assert [p.name for p in Path("certificates", NAME).iterdir()] == ["gpu2.cluster.json"]
 
 
-def test_certificates_are_taken_out_of_logs(folder: Path) -> None:
-    rendered("--format", "kubernetes", "--tool-image", "registry.example/tool:1")
+def collected(*pods: str) -> "subprocess.CompletedProcess[str]":
+    """What ``collect.sh`` makes of these pods."""
+    if not Path("out").exists():
+        rendered("--format", "kubernetes", "--tool-image", "registry.example/tool:1")
+    Path("pods").write_text("".join(f"{pod}\n" for pod in pods))
     argv = ("sh", "out/collect.sh", "--namespace=gpu")
-    done = subprocess.run(argv, check=False, capture_output=True, text=True)
-    assert done.returncode == 0
-    found = {
-        p.relative_to("certificates").as_posix() for p in Path("certificates").rglob("*.json*")
-    }
-    assert found == {"image1/gpu1.json", "image1/gpu2.cluster.intoto.jsonl"}
-    assert "f on gpu4 wrote no certificate" in done.stderr
-    assert "d on gpu3 is Running" in done.stderr
-    assert all(
-        one.startswith("--namespace=gpu ") for one in Path("kubectl.calls").read_text().splitlines()
-    )
+    return subprocess.run(argv, check=False, capture_output=True, text=True)
+
+
+def taken() -> set[str]:
+    found = (p for p in Path("certificates").rglob("*") if p.is_file())
+    return {p.relative_to("certificates").as_posix() for p in found}
+
+
+def test_certificates_are_taken_out_of_logs(folder: Path) -> None:
+    done = collected(*DONE, "plain|image1|Succeeded|../evil", "plain|..|Succeeded|gpu5")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert taken() == {"image1/gpu1.json", "image1/gpu2.cluster.intoto.jsonl"}
+    calls = Path("kubectl.calls").read_text().splitlines()
+    assert all(one.startswith("--namespace=gpu ") for one in calls)
     assert not list(folder.parent.glob("evil*"))
+
+
+@pytest.mark.parametrize(
+    ("pod", "says"),
+    [
+        ("late|image1|Pending|", "late waits for a node"),
+        ("late|image1|Running|gpu3", "late on gpu3 is Running"),
+        ("none|image1|Failed|gpu3", "none on gpu3 wrote no certificate"),
+        ("gone|image1|Failed|gpu3", "the log of gone on gpu3 cannot be had"),
+    ],
+)
+def test_a_node_without_a_certificate_is_named_and_hides_no_other(
+    folder: Path, pod: str, says: str
+) -> None:
+    done = collected(pod, *DONE)
+    assert done.returncode == 4
+    assert says in done.stderr
+    assert taken() == {"image1/gpu1.json", "image1/gpu2.cluster.intoto.jsonl"}
+
+
+def test_the_newest_pod_of_a_node_speaks_for_it(folder: Path) -> None:
+    assert collected(*DONE).returncode == 0
+    again = ("none|image1|Failed|gpu1", "plain|image1|Succeeded|gpu2.cluster")
+    assert collected(*DONE, *again).returncode == 4
+    assert taken() == {"image1/gpu2.cluster.json"}
+
+
+def test_no_pod_at_all_is_no_success(folder: Path) -> None:
+    done = collected()
+    assert done.returncode == 4
+    assert "no pod of envbuild is here" in done.stderr
+    Path("tools/kubectl").write_text("#!/bin/sh\necho refused >&2; exit 1\n")
+    assert collected().returncode == 4
 
 
 def test_bake_needs_its_locks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

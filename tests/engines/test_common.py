@@ -32,6 +32,11 @@ def test_gpu_flags_of_each_access_mode() -> None:
     assert common.gpu_flags("docker", "none") == ()
 
 
+def test_a_run_without_a_gpu_says_so_and_no_other_does() -> None:
+    assert common.device_flags("docker", "none") == ("-e", "NVIDIA_VISIBLE_DEVICES=void")
+    assert common.device_flags("podman", "cdi") == common.gpu_flags("podman", "cdi")
+
+
 def test_gpu_flags_of_apptainer_as_text() -> None:
     """What they do is not proven: no GPU was at hand. Spelled as `apptainer exec --help` has it."""
     assert common.gpu_flags("apptainer", "native") == ("--nv",)

@@ -189,3 +189,17 @@ def test_what_a_registry_did_wrong_in_a_pull(text: str) -> None:
     error = refused("docker", text)
     assert (type(error), fix in error.fix) == (kind, True), error
     assert fix not in refused("docker", "no such image").fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SSLError(SSLCertVerificationError(1, 'certificate is not yet valid (_ssl.c:1006)'))",
+        "curl: (60) SSL certificate problem: certificate has expired",
+        "x509: certificate has expired or is not yet valid: current time 2019 is before 2026",
+    ],
+)
+def test_a_clock_that_is_wrong_is_thought_of(text: str) -> None:
+    for error in (failure("docker", f"#7 1.1 {text}\n#7 ERROR: x"), refused("docker", text)):
+        assert error.exit_code == 4
+        assert "date -u" in error.fix

@@ -69,3 +69,22 @@ def test_a_named_engine_is_never_replaced(path: Path, monkeypatch: pytest.Monkey
         find.find()
     with pytest.raises(InputError, match="no engine 'dokcer'"):
         find.find("dokcer")
+
+
+@pytest.mark.parametrize("name", [None, "docker", "apptainer"])
+@pytest.mark.parametrize("ref", ["x.sif", "./x.sif", "/srv/x.sif", "a/b.sif", "no.tar", "./no.tar"])
+def test_a_file_that_no_engine_takes_is_no_name_for_a_registry(
+    ref: str, name: str | None, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path)
+    (path / "a").mkdir()
+    (path / "a/b.sif").touch()
+    with pytest.raises(InputError, match=r"SIF file|no archive") as e:
+        find.holding(ref, name)
+    assert "envbuild build -o" in e.value.fix
+
+
+@pytest.mark.parametrize("ref", ["r.example/team/x.sif:1", "r.example/x.tar", "x.sif:1"])
+def test_an_image_may_be_called_like_a_file(ref: str, path: Path) -> None:
+    _make(path, "docker", DOCKER + 'echo "Error: No such image" >&2; exit 1\n')
+    assert find.holding(ref, "docker").engine.name == "docker"

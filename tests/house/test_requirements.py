@@ -102,3 +102,17 @@ def test_the_three_locks_agree() -> None:
         for pin, _ in locked(text):
             pins.setdefault((pin.name, str(pin.marker)), set()).add(str(pin.specifier))
     assert {name: versions for name, versions in pins.items() if len(versions) > 1} == {}
+
+
+def extras(text: str) -> set[str]:
+    """The extras that a text tells people to install."""
+    return set(re.findall(r"pip install '[^']*\[([\w,-]+)\]'", text))
+
+
+def test_each_extra_that_a_text_names_is_there_and_comes_from_this_folder() -> None:
+    """No package of this name is published: `envbuild[x]` would bring a stranger's."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "envbuild").rglob("*.py")]
+    texts.append((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert set().union(*map(extras, texts)) == set(pyproject()["project"]["optional-dependencies"])
+    assert not [text for text in texts if "install 'envbuild[" in text]
+    assert extras("pip install '.[none-such]'") == {"none-such"}

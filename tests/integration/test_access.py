@@ -28,7 +28,7 @@ SHOWN = {
     "cdi": "node\nvariable=cdi visible=\n",
     "gpus": "node\nvariable= visible=all\n",
     "nvidia-runtime": "node\nvariable=runtime visible=all\n",
-    "none": "variable= visible=\n",
+    "none": "variable= visible=void\n",
 }
 CELLS = [
     ("docker 20.10", "gpus"),
@@ -59,13 +59,13 @@ def newest_docker_with_gpu() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def started(dockerd: Path, *, cdi: bool) -> Iterator[str]:
+def started(dockerd: Path, *, cdi: bool, default_runtime: str = "runc") -> Iterator[str]:
     """See ``running``; needs root."""
     if os.geteuid() != 0 or not dockerd.exists():
         pytest.skip(f"starting {dockerd} needs it, and root")
     with (
         tempfile.TemporaryDirectory(prefix="eb-") as folder,
-        running(dockerd, Path(folder), cdi=cdi) as address,
+        running(dockerd, Path(folder), cdi=cdi, default_runtime=default_runtime) as address,
     ):
         yield address
 
@@ -128,3 +128,24 @@ def test_a_way_that_the_engine_lacks_never_starts_without_the_gpu(
     with pytest.raises(MachineError) as caught:
         ready.run(base, RunSpec(argv=("sh", "-c", LOOK), access=access))
     assert caught.value.fix
+
+
+def test_no_image_gets_by_itself_what_no_run_asked_for(
+    base: str, registry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NVIDIA's runtime as docker's default gives an image what the image's own variable names."""
+    with started(Path("/usr/sbin/dockerd"), cdi=False, default_runtime="nvidia") as address:
+        monkeypatch.setenv("DOCKER_HOST", address)
+        engine = make("docker")
+        image = str(engine.pull(base, Net(registry_mirror=registry)).config)
+        docker = ["docker", "--host", address]
+        made = _says(*docker, "create", image).strip()
+        asking = _says(*docker, "commit", "--change=ENV NVIDIA_VISIBLE_DEVICES=all", made).strip()
+        assert _says(*docker, "run", "--rm", asking, "sh", "-c", LOOK) == SHOWN["nvidia-runtime"]
+        assert engine.run(asking, RunSpec(argv=("sh", "-c", LOOK))).out == SHOWN["none"]
+        command = engine.run_step(asking, ("sh", "-c", LOOK), "none").argv
+        assert _says(*docker, *command[1:]) == SHOWN["none"]
+
+
+def _says(*argv: str) -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout

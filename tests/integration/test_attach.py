@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from envbuild.attest import nodes
 from envbuild.errors import MachineError
 from envbuild.io import oci, referrers
 from envbuild.io.net import Net
@@ -104,6 +105,17 @@ def test_oras_finds_ours(ref: str, oras: str) -> None:
     fetched = json.loads(run(oras, "manifest", "fetch", "--plain-http", name))
     blob = f"{ref.rpartition(':')[0]}@{fetched['layers'][0]['digest']}"
     assert run(oras, "blob", "fetch", "--plain-http", "--output", "-", blob) == "{}"
+
+
+def test_oras_pulls_files_that_verify_takes(ref: str, oras: str, tmp_path: Path) -> None:
+    for data in (b'{"payload": 1}', b'{"payload": 2}'):
+        ours = attach(ref, data, "urn:envbuild:certificate:1")
+        name = f"{ref.rpartition(':')[0]}@{ours}"
+        run(oras, "pull", "--plain-http", "--output", str(tmp_path), name)
+    files = sorted(tmp_path.iterdir())
+    assert {path.read_bytes() for path in files} == {b'{"payload": 1}', b'{"payload": 2}'}
+    assert all(path.name.startswith("certificate-") for path in files)
+    assert [Path(path).name for path in nodes.files_in(tmp_path)] == [p.name for p in files]
 
 
 def test_oras_and_we_keep_each_others(ref: str, oras: str, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What an end, a kill or a lost terminal leaves: nothing half-written, and the next run resumes."""
 
 import contextlib
+import os
 import re
 import signal
 import subprocess
@@ -69,6 +70,68 @@ def test_a_killed_build_is_cleaned_up_by_the_next(
             break
         time.sleep(0.1)
     assert _builders(env["TMPDIR"]) == []
+
+
+def _podman(*argv: str) -> list[str]:
+    done = subprocess.run(["podman", *argv], check=True, capture_output=True, text=True)
+    return done.stdout.split()
+
+
+def _left(place: str, mark: str) -> list[str]:
+    """What of podman's has this mark: processes, temporary folders."""
+    folders = [str(p) for p in Path(place).glob("buildah*/hosts") if mark in p.read_text()]
+    found = subprocess.run(["pgrep", "-f", mark], check=False, capture_output=True, text=True)
+    return found.stdout.split() + folders
+
+
+def test_what_killed_builds_of_podman_leave_is_removed_and_strangers_stay(
+    env: dict[str, str], tmp_path: Path, base: str, registry: str, once: str
+) -> None:
+    """Once the client alone is killed, and podman goes on; once both; a third lives meanwhile."""
+
+    def begun(place: Path) -> "subprocess.Popen[str]":
+        process = start(env, place, "build", str(slow), *mirror)
+        until(process, "echo began")  # the command as podman shows it
+        until(process, "began")
+        return process
+
+    before = set(_podman("ps", "--all", "--external", "--quiet"))
+    mirror = ("--registry-mirror", registry, "--engine", "podman")
+    slow = folder(tmp_path, base, once, "echo began; sleep 47.11")
+    live_in = tmp_path / "live"
+    live_in.mkdir()
+    live = begun(live_in)
+    kept = set(_podman("ps", "--all", "--external", "--quiet")) - before
+    marks, stranger = [], list[str]()
+    try:
+        for both in (False, True):
+            process = begun(tmp_path)
+            mark = f".{process.pid}."
+            marks.append(mark)
+            argv = ["pgrep", "-f", rf"podman build .*\{mark}"]
+            build = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
+            process.kill()
+            for pid in build if both else ():
+                os.kill(int(pid), signal.SIGKILL)
+            process.communicate(timeout=30)
+            assert _left(env["TMPDIR"], mark), "the control: nobody could clean up"
+        stranger = _podman(
+            "create", "--network", "none", f"envbuild.local/base:{base.rpartition(':')[2]}", "true"
+        )
+        again = envbuild(env, tmp_path, "build", str(folder(tmp_path, base, once)), *mirror)
+        assert again.returncode == 0, again.stderr
+        assert [_left(env["TMPDIR"], mark) for mark in marks] == [[], []]
+        now = set(_podman("ps", "--all", "--external", "--quiet"))
+        assert now - before == kept | {one[:12] for one in stranger}, "and nothing of others"
+        assert live.poll() is None
+    finally:
+        for one in stranger:
+            _podman("rm", "--force", one)
+        live.send_signal(signal.SIGTERM)
+        live.communicate(timeout=30)
+    assert set(_podman("ps", "--all", "--external", "--quiet")) <= before
+    steps = subprocess.run(["pgrep", "-f", "sleep 47.11"], check=False, capture_output=True)
+    assert steps.stdout == b""
 
 
 def test_the_container_of_a_killed_run_is_removed_by_the_next(

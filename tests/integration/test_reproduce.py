@@ -127,6 +127,26 @@ def test_a_bundle_builds_the_same_digest_on_another_store_without_a_network(
     assert image.manifest == found.manifest
 
 
+def test_a_file_that_another_build_left_in_the_cache_is_as_good_as_ours(
+    newest_env: dict[str, str], tmp_path: Path
+) -> None:
+    # The cache knows a copied file by its bytes; its time is that of whoever built it first.
+    place = tmp_path / "made"
+    place.mkdir()
+    text = f"FROM scratch\nCOPY --chmod=0644 file /{tmp_path.name}\n"
+    (place / "Dockerfile").write_text(text)
+    (place / "file").write_text(str(tmp_path))
+    argv = ["docker", "buildx", "build", "--output", "type=cacheonly", str(place)]
+    subprocess.run(argv, check=True, env=newest_env, capture_output=True)
+    (place / "plan.json").write_bytes(dump(SMALL))
+    one = tmp_path / "one.oci.tar"
+    done = envbuild(newest_env, tmp_path, "build", str(place), "-o", str(one))
+    assert done.returncode == 0, done.stderr
+    done = envbuild(newest_env, tmp_path, "build", str(place), "--against", str(one), "--json")
+    assert done.returncode == 0, done.stdout
+    assert reproduction(done.stdout).verdict == "equal"
+
+
 def test_an_engine_that_cannot_says_what_is_needed(
     env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...]
 ) -> None:

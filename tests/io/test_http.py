@@ -1,12 +1,10 @@
 """Servers that answer slowly, without end, or half: a real one on this machine for each."""
 
-import contextlib
 import gc
 import gzip
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 from requests.exceptions import ReadTimeout
@@ -14,43 +12,7 @@ from requests.exceptions import ReadTimeout
 from envbuild.errors import MachineError
 from envbuild.io import http
 from envbuild.io.net import Net
-
-Answer = Callable[[socket.socket], None]
-Serve = Callable[[Answer], str]
-OK = b"HTTP/1.1 200 OK\r\n"
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """Starts a server whose one answer is written by a function; its address."""
-    sockets: list[socket.socket] = []
-
-    def start(answer: Answer) -> str:
-        listener = socket.create_server(("127.0.0.1", 0))
-        sockets.append(listener)
-
-        def loop() -> None:
-            while True:
-                try:
-                    peer, _ = listener.accept()
-                except OSError:
-                    return
-                sockets.append(peer)
-                with peer:
-                    peer.recv(65536)
-                    try:
-                        answer(peer)
-                    except OSError:  # the client gave up
-                        continue
-
-        threading.Thread(target=loop, daemon=True).start()
-        return f"http://127.0.0.1:{listener.getsockname()[1]}/x"
-
-    yield start
-    for one in sockets:
-        with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
-        one.close()
+from tests.io.conftest import OK, Answer, Serve
 
 
 def _drip(peer: socket.socket, piece: bytes) -> None:

@@ -7,11 +7,11 @@ import pytest
 
 from envbuild.cli import show
 from envbuild.errors import InputError
+from envbuild.io import dockerconfig
 from envbuild.io.net import (
     Net,
     apt_auth,
     checked,
-    docker_proxies,
     logged_in,
     login,
     plain,
@@ -106,7 +106,7 @@ def test_logs_name_the_flag_in_place_of_the_host(
     (tmp_path / "config.json").write_text(json.dumps(config))
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     monkeypatch.setenv("http_proxy", "http://r.example:4")
-    assert docker_proxies() == {"https_proxy": "http://me:pw@p.example:3", "no_proxy": "q"}
+    assert dockerconfig.proxies() == {"https_proxy": "http://me:pw@p.example:3", "no_proxy": "q"}
     net = Net(registry_mirror="m:5/hub", index_url="https://me:pw@i.example/simple")
     found = stand_ins(net)
     assert found == {
@@ -132,4 +132,4 @@ def test_a_config_of_dockers_may_be_anything(
 ) -> None:
     (tmp_path / "config.json").write_text(text)
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    assert docker_proxies() == {}
+    assert dockerconfig.proxies() == {}

@@ -6,6 +6,7 @@ import pytest
 
 from envbuild.errors import MachineError, StaleError
 from envbuild.io import http, listing, referrers
+from envbuild.io.net import Net
 from tests.io.referring import (
     ENVELOPE,
     MANIFEST,
@@ -16,6 +17,7 @@ from tests.io.referring import (
     faulty,
     fetched,
     listed,
+    reference,
     tagged,
 )
 from tests.io.registry import INDEX, ROOT, Handler, Registry
@@ -54,6 +56,11 @@ def test_the_manifest_is_what_the_specification_says(registry: Registry) -> None
                 "mediaType": "application/vnd.dsse.envelope.v1+json",
                 "digest": sha(ENVELOPE),
                 "size": len(ENVELOPE),
+                "annotations": {
+                    "org.opencontainers.image.title": (
+                        f"provenance-{sha(ENVELOPE)[7:19]}.intoto.jsonl"
+                    )
+                },
             }
         ],
         "subject": {"mediaType": MANIFEST, "digest": SUBJECT.digest, "size": 5},
@@ -96,7 +103,35 @@ def test_pages_are_followed(registry: Registry) -> None:
     assert registry.count("GET", "?last=") == 2
 
 
-def test_pages_without_end(registry: Registry) -> None:
+@pytest.mark.parametrize(
+    ("predicate", "kind"),
+    [
+        ("urn:envbuild:certificate:1", "certificate"),
+        ("https://in-toto.io/attestation/test-result/v0.1", "test-result"),
+        ("urn:envbuild:lock:1", "lock"),
+        ("https://slsa.dev/provenance/v1", "provenance"),
+        ("https://spdx.dev/Document", "document"),
+        ("../../\x1b[2J/..", "statement"),
+        ("", "statement"),
+    ],
+)
+def test_a_file_has_a_name_of_its_own_by_what_it_says(
+    registry: Registry, predicate: str, kind: str
+) -> None:
+    for data in (b"1", b"2"):
+        digest = referrers.attach(
+            reference(registry), SUBJECT, data, predicate=predicate, net=Net()
+        )
+        [layer] = json.loads(registry.manifests[digest][1])["layers"]
+        title = layer["annotations"]["org.opencontainers.image.title"]
+        assert title == f"{kind}-{sha(data)[7:19]}.intoto.jsonl"
+
+
+@pytest.mark.parametrize(("bytes_", "pages"), [(listing.LARGEST_LIST, listing.MOST_PAGES), (99, 6)])
+def test_pages_without_end(
+    registry: Registry, bytes_: int, pages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "LARGEST_LIST", bytes_)
     registry.api = True
 
     def endless(one: Handler) -> bool:
@@ -109,7 +144,7 @@ def test_pages_without_end(registry: Registry) -> None:
     registry.fault = endless
     with pytest.raises(MachineError, match="too much"):
         listed(registry)
-    assert registry.count("GET") == listing.MOST_PAGES
+    assert registry.count("GET") == pages
 
 
 @pytest.mark.parametrize("api", [True, False], ids=["api", "tag"])

@@ -133,7 +133,7 @@ def test_what_cannot_be_removed_now_is_removed_later(
         assert not folder.exists()
 
 
-@pytest.mark.parametrize(("age", "stays"), [(0, True), (120, False)])
+@pytest.mark.parametrize(("age", "stays"), [(0, True), (120, False), (-10_000_000, False)])
 def test_a_folder_that_was_never_held_is_removed_once_nobody_can_be_making_it(
     age: int, stays: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

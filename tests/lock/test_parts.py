@@ -81,7 +81,7 @@ def test_without_rattler_its_package_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("envbuild.lock.conda.importlib.util.find_spec", lambda _: None)
     with pytest.raises(MachineError, match="not installed") as error:
         lock_parts(CONDA, Net())
-    assert "envbuild[conda]" in error.value.fix
+    assert ".[conda]" in error.value.fix
 
 
 def edited(root: Path, change: str) -> None:

@@ -236,32 +236,39 @@ def test_a_snap_from_29_2_fails_beside_a_packaged_toolkit(
 
 
 JIT = (("nvidia-runtime",), "1.18.0")
+JANUARY = "CVE-2024-0135, CVE-2024-0136, CVE-2024-0137"
+JULY = "CVE-2025-23266, CVE-2025-23267"
 
 
 @pytest.mark.parametrize(
     ("access", "toolkit", "cves"),
     [
-        (("gpus",), "1.19.1", ""),
-        (("gpus",), "1.19.0", "CVE-2026-24260"),
-        (("cdi",), "1.19.0", "CVE-2026-24260"),
-        (("gpus",), "1.17.8", "CVE-2026-24260"),
-        (("gpus",), "1.17.7", "CVE-2026-24260, CVE-2025-23266"),
-        (("cdi",), "1.17.7", "CVE-2026-24260, CVE-2025-23266"),
+        ("gpus", "1.19.1", ""),
+        ("gpus", "1.19.0", "CVE-2026-24260"),
+        ("cdi", "1.19.0", "CVE-2026-24260"),
+        ("gpus", "1.17.8", "CVE-2026-24260"),
+        ("gpus", "1.17.7", f"CVE-2026-24260, {JULY}"),
+        ("cdi", "1.17.7", f"CVE-2026-24260, {JULY}"),
         # Bulletin 5659: "CDI mode only for versions prior to 1.17.5".
-        (("gpus",), "1.17.5", "CVE-2026-24260, CVE-2025-23266"),
-        (("gpus",), "1.17.4", "CVE-2026-24260"),
-        (("cdi",), "1.17.4", "CVE-2026-24260, CVE-2025-23266"),
-        # The two older ones have no impact where CDI is used.
-        (("gpus",), "1.17.3", "CVE-2026-24260, CVE-2025-23359"),
-        (("cdi",), "1.17.3", "CVE-2026-24260, CVE-2025-23266"),
-        (("gpus",), "1.16.1", "CVE-2026-24260, CVE-2025-23359, CVE-2024-0132"),
-        (("gpus",), "1.16.2", "CVE-2026-24260, CVE-2025-23359"),
+        ("gpus", "1.17.5", f"CVE-2026-24260, {JULY}"),
+        ("gpus", "1.17.4", "CVE-2026-24260"),
+        ("cdi", "1.17.4", f"CVE-2026-24260, {JULY}"),
+        # CVE-2025-23359 and the two of bulletin 5582 have no impact where CDI is used.
+        ("gpus", "1.17.3", "CVE-2026-24260, CVE-2025-23359"),
+        ("cdi", "1.17.3", f"CVE-2026-24260, {JULY}"),
+        ("gpus", "1.17.2", f"CVE-2026-24260, CVE-2025-23359, {JANUARY}"),
+        ("cdi", "1.17.2", f"CVE-2026-24260, {JULY}, {JANUARY}"),
+        ("gpus", "1.16.2", f"CVE-2026-24260, CVE-2025-23359, {JANUARY}, CVE-2024-0134"),
+        ("cdi", "1.16.1", f"CVE-2026-24260, {JULY}, {JANUARY}, CVE-2024-0134"),
+        (
+            "gpus",
+            "1.16.1",
+            f"CVE-2026-24260, CVE-2025-23359, {JANUARY}, CVE-2024-0134, CVE-2024-0132, CVE-2024-0133",
+        ),
     ],
 )
-def test_published_holes_of_a_container_toolkit(
-    access: tuple[str, ...], toolkit: str, cves: str
-) -> None:
-    plan = ask(host=machine(docker(*access, version="27.5.1"), toolkit=toolkit, cdi=(CDI,)))
+def test_published_holes_of_a_container_toolkit(access: str, toolkit: str, cves: str) -> None:
+    plan = ask(host=machine(docker(access, version="27.5.1"), toolkit=toolkit, cdi=(CDI,)))
     named = [f.says for f in plan.findings if f.id == "container-toolkit-old"]
     assert bool(named) is bool(cves)
     if cves:
@@ -271,9 +278,7 @@ def test_published_holes_of_a_container_toolkit(
 
 
 def test_every_hole_names_its_bulletin() -> None:
-    assert {row.cve.lower() for row in load().holes} == {
-        one for row in load().holes for one in row.source
-    }
+    assert all(row.cve.lower() in row.source for row in load().holes)
 
 
 def test_jetpack_4_is_not_told_to_update() -> None:

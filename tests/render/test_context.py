@@ -69,7 +69,9 @@ def test_the_plan_and_the_lock_are_in_it_and_in_the_labels(plan: Plan, lock: Loc
 def test_the_ignore_file_lets_through_what_the_dockerfile_reads(plan: Plan, lock: Lock) -> None:
     context = render(plan, lock)
     read = set(re.findall(r"source=(\S+),target", text(context, "Dockerfile")))
-    read |= set(re.findall(r"^COPY (\S+) ", text(context, "Dockerfile"), re.MULTILINE))
+    read |= set(
+        re.findall(r"^COPY (?:--chmod=\S+ )?(\S+) ", text(context, "Dockerfile"), re.MULTILINE)
+    )
     read.discard("--from=collect")
     allowed = {line[1:] for line in text(context, ".dockerignore").splitlines() if line[0] == "!"}
     assert allowed == read

@@ -173,7 +173,7 @@ def test_the_scripts_are_clean(tmp_path: Path) -> None:
         assert subprocess.run(("shellcheck", name), cwd=tmp_path, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("version", ["1.29", "1.33", "1.37"])
+@pytest.mark.parametrize("version", ["1.30", "1.33", "1.37"])
 def test_jobs_are_of_kubernetes_form(version: str) -> None:
     files = held(TWO)
     for name in ("cu124-cc61.yaml", "cu130-cc90.yaml"):
@@ -182,6 +182,20 @@ def test_jobs_are_of_kubernetes_form(version: str) -> None:
             bad = json.loads(json.dumps(one).replace("completionMode", "completionMood"))
             with pytest.raises(kubernetes_validate.ValidationError):
                 kubernetes_validate.validate(bad, version, strict=True)
+
+
+def test_a_pod_has_the_rights_that_it_needs_and_no_more() -> None:
+    """No path of the node, not privileged; below 1.30 the field of AppArmor is not known."""
+    [one] = job(held(made(node()))["cu130-cc90.yaml"])
+    pod = one["spec"]["template"]["spec"]
+    rights = pod["containers"][0]["securityContext"]
+    assert rights["capabilities"] == {"drop": ["ALL"], "add": list(jobs.CAPABILITIES)}
+    assert not {"privileged", "procMount"} & rights.keys()
+    assert not {"hostPID", "hostNetwork", "hostIPC"} & pod.keys()
+    assert not [volume for volume in pod["volumes"] if "hostPath" in volume]
+    kubernetes_validate.validate(one, "1.30", strict=True)
+    with pytest.raises(kubernetes_validate.ValidationError, match="appArmorProfile"):
+        kubernetes_validate.validate(one, "1.29", strict=True)
 
 
 def test_a_job_is_for_the_nodes_with_one_kind_of_cards() -> None:

@@ -61,9 +61,8 @@ def check_installed() -> None:
 
     if find_spec("matplotlib") is None:
         what = "the page has plots, and matplotlib is not installed"
-        raise InputError(
-            what, fix="pip install 'envbuild[report]'; or --markdown, which needs none"
-        )
+        fix = "in envbuild's own folder: pip install '.[report]'; or --markdown, which needs none"
+        raise InputError(what, fix=fix)
 
 
 def shares(figures: Sequence[Named]) -> str | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from envbuild.certify import facts
 from envbuild.certify.answers import Answer, read
+from envbuild.certify.arithmetic import terms
 from envbuild.certify.seen import Seen, Spoken
 from envbuild.certify.steps import Bench, Step
 from envbuild.certify.suites.words import plain
@@ -202,6 +203,8 @@ def judged(
     spoilt = [s for s in found.lines if s.event in {"equal", "near"} and s.control]
     wrong = [text for text in (_fault(s, bound) for s in results) if text]
     check = replace(check, inputs=Pairs((*check.inputs, *_inputs(results, bound))))
+    if wrong or not stopped:
+        check = _bounded(check, results, bound)
     if wrong:
         # That the comparison can fail needs no further proof here.
         return ruled(check, "fail", "; ".join(wrong), "image")
@@ -214,6 +217,27 @@ def judged(
     if bare := have - {s.name for s in spoilt}:
         return ruled(check, "inconclusive", f"no control of {', '.join(sorted(bare))}", "suite")
     return settle(check, *controls, *more)
+
+
+def _bounded(check: Check, results: Sequence[Said], bound: Bound) -> Check:
+    """The check with each result as numbers, and what a pass needs of them, to be done again."""
+    numbers: dict[str, float] = {}
+    bounds: list[str] = []
+    for i, s in enumerate(results, 1):
+        name = re.sub("[^A-Za-z0-9]+", "_", f"r{i}_{s.name}")[:40]
+        numbers[f"{name}_compared"] = s.compared
+        bounds.append(f"{name}_compared >= 1")
+        if s.event == "equal":
+            numbers[f"{name}_wrong"] = s.wrong
+            bounds.append(f"{name}_wrong == 0")
+        elif s.error is not None:
+            numbers |= {f"{name}_error": s.error, f"{name}_allowed": bound(s)}
+            bounds += [f"{name}_error >= 0", f"{name}_error <= {name}_allowed"]
+    return replace(
+        check,
+        bounds=(*check.bounds, *bounds),
+        terms=Pairs((*check.terms, *terms(numbers))),
+    )
 
 
 def refusal(line: Said | None, *words: str, says: str = "refused") -> tuple[Control, ...]:

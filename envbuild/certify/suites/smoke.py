@@ -258,10 +258,12 @@ def _code(seen: Seen, run: Run) -> Check:
     name = code_name(seen)
     device, other, e = run.one("device"), run.one("other"), run.one("failed")
     code = seen.code(name)
+    cc = f"{device.major}.{device.minor}" if device else ""
+    inputs = {"code": name, "targets": ",".join(code.targets if code else ())}
     check = replace(
         _CODE,
-        value=f"{name} code on cc {device.major}.{device.minor}" if device else "",
-        inputs=Pairs({"code": name, "targets": ",".join(code.targets if code else ())}),
+        value=f"{name} code on cc {cc}" if device else "",
+        inputs=Pairs(inputs | ({"device": cc} if device else {})),
     )
     if early := _early(seen, run):
         return ruled(check, "fail", *early)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from envbuild.values.host import Driver, EngineFacts, Gpu, Host, Jetson, Mig, Os, Wsl
+from envbuild.values.host import Driver, EngineFacts, Gpu, Host, Jetson, Mig, Os, Tool, Wsl
 
 
 class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,7 +86,14 @@ def place(one: Device, driver: str = "580.95.05", cuda: str = "13.0") -> Place:
         source="nvml",
     )
     access = ("nvidia-runtime", "cdi") if one.platform == "jetson" else ("cdi", "gpus")
-    engine = EngineFacts(name="docker", version="28.5.2", answers=True, access=access)
+    engine = EngineFacts(
+        name="docker",
+        version="28.5.2",
+        answers=True,
+        access=access,
+        endpoint="/var/run/docker.sock",
+        daemon="/usr/bin/dockerd",
+    )
     arch = "aarch64" if one.platform in {"jetson", "sbsa"} else "x86_64"
     host = Host(
         kind="made",
@@ -97,5 +104,6 @@ def place(one: Device, driver: str = "580.95.05", cuda: str = "13.0") -> Place:
         wsl=Wsl(generation=2, version="2.6.1") if one.platform == "wsl2" else None,
         jetson=Jetson(l4t="36.4.7", model="made") if one.platform == "jetson" else None,
         engines=(engine,),
+        container_toolkit=Tool(name="nvidia-container-toolkit", version="1.20.0"),
     )
     return Place(host, engine)

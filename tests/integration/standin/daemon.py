@@ -7,7 +7,7 @@ All three ways a GPU comes into a container end in the same made device and vari
   before a container starts (moby daemon/nvidia_linux.go). Like the real one it makes the node from
   the container's own mount namespace, which is not yet its root;
 * ``--runtime=nvidia``: a made ``nvidia-container-runtime`` around runc, which like the real one
-  changes the container's OCI specification where NVIDIA_VISIBLE_DEVICES is set.
+  changes the container's OCI specification where NVIDIA_VISIBLE_DEVICES is set, but for ``void``.
 """
 
 import contextlib
@@ -39,7 +39,8 @@ if "create" in sys.argv:
     file = sys.argv[sys.argv.index("--bundle") + 1] + "/config.json"
     spec = json.load(open(file))
     env = spec["process"]["env"]
-    if any(e.startswith("NVIDIA_VISIBLE_DEVICES=") for e in env):
+    asked = [e for e in env if e.startswith("NVIDIA_VISIBLE_DEVICES=") and not e.endswith("=void")]
+    if asked:
         env.append("{VARIABLE}=runtime")
         node = {NULL | {"path": NODE, "fileMode": 0o666}!r}
         spec["linux"].setdefault("devices", []).append(node)
@@ -57,13 +58,16 @@ def cdi_spec() -> str:
 
 
 @contextlib.contextmanager
-def running(dockerd: Path, folder: Path, *, cdi: bool) -> Iterator[str]:
+def running(
+    dockerd: Path, folder: Path, *, cdi: bool, default_runtime: str = "runc"
+) -> Iterator[str]:
     """Start a daemon with the made parts; gives its address and ends it afterwards.
 
     Args:
         dockerd: the daemon; its containerd lies beside it or on PATH.
         folder: short, empty: the socket's path has a limit of 108 bytes.
         cdi: this daemon knows the feature.
+        default_runtime: the one that a container gets unasked.
     """
     made = folder / "made"
     specs = folder / "cdi"
@@ -88,6 +92,7 @@ def running(dockerd: Path, folder: Path, *, cdi: bool) -> Iterator[str]:
         "iptables": False,
         "ip6tables": False,
         "runtimes": {"nvidia": {"path": str(runtime)}},
+        "default-runtime": default_runtime,
     }
     if cdi:
         config |= {"features": {"cdi": True}, "cdi-spec-dirs": [str(specs)]}

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from envbuild.certify import bugs, facts
 from envbuild.certify.answers import ended
+from envbuild.certify.arithmetic import terms
 from envbuild.certify.refusals import refused
 from envbuild.certify.seen import Ran, Seen
 from envbuild.certify.steps import Bench, Step, Work
@@ -91,7 +92,13 @@ def check(seen: Seen) -> Check:
         says = f"{_findings(clean)} findings in the clean kernel"
         controls.append(Control(name=tool.name, red=red, says=says))
         found += _names(seen, tool, bug)
-    now = replace(CHECK, value=str(found))
+    now = replace(
+        CHECK,
+        value=str(found),
+        expression="3",
+        bounds=("found == limit",),
+        terms=terms({"found": found}),
+    )
     missed = [t.name for t in TOOLS if not _names(seen, t, seen.step(_step(t, t.bug)))]
     if missed:
         now = ruled(now, "fail", f"{', '.join(missed)} did not name the planted bug", "image")

@@ -5,6 +5,7 @@ number changed, a copy that was left out.
 """
 
 from envbuild.certify.answers import Answer, read
+from envbuild.certify.arithmetic import terms
 from envbuild.certify.seen import Seen
 from envbuild.certify.steps import Bench, Step, Work
 from envbuild.certify.suites.multi import common
@@ -66,6 +67,13 @@ def check(seen: Seen) -> Check:
         direct = "direct" if bad[0].direct else "through the host"
         # That the comparison can fail needs no further proof here.
         return ruled(now, "fail", f"wrong numbers arrive ({what}; {direct})", "machine")
+    numbers = {"wrong": sum(line.wrong for line in lines), "pairs": len(lines), "gpus": count}
+    now = replace(
+        now,
+        expression="0",
+        bounds=("wrong == limit", "pairs == gpus * (gpus - 1)"),
+        terms=terms(numbers),
+    )
     return settle(now, *controls)
 
 

@@ -5,6 +5,7 @@ brings a wrong number, which every GPU must then show, once.
 """
 
 from envbuild.certify.answers import Answer, read
+from envbuild.certify.arithmetic import terms
 from envbuild.certify.seen import Seen
 from envbuild.certify.steps import Bench, Step, Work
 from envbuild.certify.suites.multi import common, copies
@@ -85,6 +86,12 @@ def _judged(seen: Seen, answer: Answer[Line], library: Line) -> Check:
     if summed.wrong:
         reason = f"{summed.wrong} of {summed.compared} sums are wrong"
         return ruled(now, "fail", reason, _owner(seen))
+    now = replace(
+        now,
+        expression="0",
+        bounds=("wrong == limit", "ranks == gpus"),
+        terms=terms({"wrong": summed.wrong, "ranks": summed.ranks, "gpus": count}),
+    )
     return settle(now, control)
 
 
