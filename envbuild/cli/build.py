@@ -76,6 +76,7 @@ def command(
     if bundle and lock is None:
         lock = bundle / bundled.LOCK
     twice = reproduce or against is not None
+    _archives(against, out)
     if bundle and no_lock:
         what = "--bundle holds what a lock names, and --no-lock wants none"
         raise InputError(what, fix="leave --no-lock out")
@@ -120,6 +121,20 @@ def command(
         image = build.built(space, context, name, wanted, maker, target=target)
     _show(image, as_json=output.json)
     return 0
+
+
+def _archives(against: Path | None, out: Path | None) -> None:
+    """Say what cannot be an archive before minutes of building.
+
+    Raises:
+        InputError: there is none to compare with, or a folder is where one is to be written.
+    """
+    if against is not None and not against.is_file():
+        what = f"--against: there is no archive {against}"
+        raise InputError(what, fix="name one that envbuild build -o wrote")
+    if out is not None and out.is_dir():
+        what = f"-o: {out} is a folder, and the image becomes one file"
+        raise InputError(what, fix=f"-o {out / 'image.oci.tar'}")
 
 
 def _bit_for_bit(

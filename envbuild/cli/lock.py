@@ -39,7 +39,11 @@ def command(
         ),
     ] = _OUT,
     check: Annotated[
-        bool, typer.Option("--check", help="Only say whether the lock is of this plan (7 = not).")
+        bool,
+        typer.Option(
+            "--check",
+            help="Only say whether the lock is of this plan (7 = not), its base there (4).",
+        ),
     ] = False,
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="Make it anew, all or NAME; show what changes.")
@@ -88,6 +92,8 @@ def command(
     elif check:
         made = load(Lock, files.read(out), out)
         make.check(made, plan, out)
+        for said in (*make.outdated(made), *(() if wanted.offline else make.there(made, wanted))):
+            show.note(said)
         show.note(f"{out} is of this plan")
     elif bundle and (fits := _kept(out, plan)):
         made = fits
@@ -138,7 +144,10 @@ def _kept(out: str, plan: "Plan") -> "Lock | None":
     if not Path(out).is_file():
         return None
     found = load(Lock, files.read(out), out)
-    return None if stale(found, plan) else found
+    if reasons := stale(found, plan):
+        show.note(f"{out} is made again: {'; '.join(reasons)}")
+        return None
+    return found
 
 
 def _changes(changed: "tuple[Change, ...]", *, as_json: bool) -> None:

@@ -16,6 +16,8 @@ from envbuild.values.codec import Pairs, replace
 from envbuild.values.lock import Wheel
 
 _TRIES = 3
+# What pip says of an index that answers, and does not have these bytes.
+_LOST = ("No matching distribution", "DO NOT MATCH THE HASHES")
 _TIMEOUT = 3600.0  # seconds a wheel; pip gives up much sooner on a dead connection
 
 
@@ -69,9 +71,8 @@ def fetch(
     for i, wheel in enumerate(wheels, 1):
         path = store / wheel.file
         if not (path.is_file() and sha256(path) == wheel.sha256):
-            url = indexes.get(wheel.index) or net.index_url
             say(f"fetch     {i}/{len(wheels)} {wheel.file}")
-            _download(wheel, path, replace(net, index_url=url), _for(wheel, python))
+            _download(wheel, path, _nets(wheel, net, indexes), _for(wheel, python), say)
         paths.append(path)
     return paths
 
@@ -101,10 +102,39 @@ def _for(wheel: Wheel, python: str | None) -> list[str]:
     return found
 
 
-def _download(wheel: Wheel, path: Path, net: Net, flags: list[str]) -> None:
-    if net.offline:
-        what = f"{wheel.file} is not here yet, and --offline forbids to fetch it"
-        raise MachineError(what, fix="run it once without --offline")
+def _nets(wheel: Wheel, net: Net, indexes: Pairs) -> dict[str, Net]:
+    """The indexes by their names in the lock; the one that the wheel is from comes first."""
+    found = {name: replace(net, index_url=url) for name, url in indexes}
+    own = found.pop(wheel.index, net)
+    return {wheel.index: own} | ({} if own is net else {"the default index": net}) | found
+
+
+def _download(
+    wheel: Wheel,
+    path: Path,
+    nets: dict[str, Net],
+    flags: list[str],
+    say: Callable[[str], None],
+) -> None:
+    """From its own index; what that one lost or changed, from another that has the same bytes."""
+    refusals = list[Exception]()
+    for name, net in nets.items():
+        if net.offline:
+            what = f"{wheel.file} is not here yet, and --offline forbids to fetch it"
+            raise MachineError(what, fix="run it once without --offline")
+        if refusals:
+            say(f"fetch     {wheel.index} does not give it: {name} is asked for the same sha256")
+        said = _from(wheel, path, net, flags)
+        if said is None:
+            return
+        refusals.append(_refusal(wheel, said))
+        if not any(text in said for text in _LOST):
+            break
+    raise refusals[0]
+
+
+def _from(wheel: Wheel, path: Path, net: Net, flags: list[str]) -> str | None:
+    """Fetch a wheel of one index; what pip said where that has no such bytes, else None."""
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=path.parent) as folder:
         said = ""
         for _ in range(_TRIES):
@@ -112,10 +142,10 @@ def _download(wheel: Wheel, path: Path, net: Net, flags: list[str]) -> None:
             files = [p for p in Path(folder).glob("*.whl") if sha256(p) == wheel.sha256]
             if files:
                 files[0].replace(path)
-                return
+                return None
             if "No matching distribution" in said:
                 break
-    raise _refusal(wheel, said)
+    return said
 
 
 def _pip_download(wheel: Wheel, folder: Path, net: Net, flags: list[str]) -> str:

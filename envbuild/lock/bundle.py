@@ -19,6 +19,9 @@ from envbuild.values.codec import digest, dump
 from envbuild.values.lock import Kept, Lock, LockBundle, LockedBase
 from envbuild.values.plan import Plan
 
+_HELD = ".held"
+_PARTS = (bundled.BASE, bundled.DEBS, bundled.WHEELS, bundled.TOOLKIT)
+
 
 def bundle(
     plan: Plan,
@@ -40,7 +43,8 @@ def bundle(
         say: gets a line for each file that is fetched.
 
     Raises:
-        InputError: its toolkit comes from a signed repository, which is not kept.
+        InputError: its toolkit comes from a signed repository, which is not kept; or the folder
+            holds other files.
         StaleError: a source serves other bytes than the lock names.
         MachineError: a source does not answer, or there is no room.
     """
@@ -48,9 +52,10 @@ def bundle(
         what = "packages of the vendor's repository are not kept in a bundle"
         why = "apt checks the repository's own signed index, which names every release"
         raise InputError(what, why=why, fix="--toolkit-source redist gives the same toolkit")
+    _ours(folder)
     try:
         # Two runs at once would write into each other's files.
-        with files.locked(folder / ".held", waiting=lambda: say(f"waiting   for {folder}")):
+        with files.locked(folder / _HELD, waiting=lambda: say(f"waiting   for {folder}")):
             _sweep(folder)
             found = _fetched(plan, lock, net, engine, folder=folder, say=say)
             files.write(folder / bundled.LOCK, dump_lock(lock))
@@ -73,13 +78,31 @@ def bundle(
     return made
 
 
+def _ours(folder: Path) -> None:
+    """Bundles are swept of what killed runs left: never do that among somebody's own files.
+
+    Raises:
+        InputError: the folder holds something, and no run of ours began there.
+    """
+    known = {bundled.MANIFEST, bundled.LOCK, _HELD, *_PARTS}
+    try:
+        inside = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    except OSError as e:
+        what = f"{folder} cannot be read: {e.strerror or e}"
+        raise MachineError(what, fix="check its rights, or name another folder") from e
+    if inside - known and not inside & {bundled.MANIFEST, _HELD}:
+        what = f"{folder} holds {min(inside - known)}, and is no bundle"
+        raise InputError(what, fix="name a new or empty folder, or an earlier bundle")
+
+
 def _sweep(folder: Path) -> None:
     """Remove what a killed run left half-written; nobody else works here."""
-    for path in [*folder.rglob(".fetch-*"), *folder.rglob(".*.part")]:
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+    for part in _PARTS:
+        for path in [*(folder / part).rglob(".fetch-*"), *(folder / part).rglob(".*.part")]:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def _fetched(

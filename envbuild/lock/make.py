@@ -3,16 +3,19 @@
 from envbuild import __version__
 from envbuild.certify import probes
 from envbuild.engines.base import Engine
-from envbuild.errors import StaleError
+from envbuild.errors import MachineError, StaleError
+from envbuild.io import oci
+from envbuild.io.http import GoneError
 from envbuild.io.net import Net
 from envbuild.lock.apt import Closure, closure
 from envbuild.lock.base import lock_base
 from envbuild.lock.parts import lock_parts
 from envbuild.lock.recipe import offered, recipe
+from envbuild.lock.seal import broken, sealed
 from envbuild.lock.wheels import lock_wheels
 from envbuild.render import templates
 from envbuild.render.view import PLATFORMS, supported
-from envbuild.values.codec import Pairs, digest
+from envbuild.values.codec import Pairs, digest, replace
 from envbuild.values.lock import Lock, Wheel
 from envbuild.values.plan import Plan
 
@@ -43,7 +46,7 @@ def lock(plan: Plan, net: Net, engine: Engine | None = None) -> Lock:
     found = Closure((), ())
     if base and plan.apt:
         found = closure(plan, f"{base.ref}@{base.digest}", platform, net, engine)
-    return Lock(
+    made = Lock(
         tool=__version__,
         plan=digest(plan),
         matrix=plan.matrix,
@@ -62,6 +65,7 @@ def lock(plan: Plan, net: Net, engine: Engine | None = None) -> Lock:
         templates=templates.hashes(),
         probes=probes.hashes(),
     )
+    return sealed(made)
 
 
 def _addresses(plan: Plan, wheels: tuple[Wheel, ...]) -> Pairs:
@@ -74,16 +78,62 @@ def _addresses(plan: Plan, wheels: tuple[Wheel, ...]) -> Pairs:
 
 def stale(made: Lock, plan: Plan) -> tuple[str, ...]:
     """Why a lock no longer speaks for this plan and this release; empty = it does."""
-    return tuple(
+    return *broken(made), *(
         reason
         for reason, differs in (
-            ("it was made for another plan", made.plan != digest(plan)),
+            (_other_plan(made, plan), made.plan != digest(plan)),
             ("it is for another platform", made.platform != PLATFORMS.get(plan.arch)),
             ("the templates have changed", made.templates != templates.hashes()),
             ("the probes have changed", made.probes != probes.hashes()),
         )
         if differs
     )
+
+
+def _other_plan(made: Lock, plan: Plan) -> str:
+    """Which of the two that a plan is made of have changed: the request, the matrices."""
+    old, new = made.matrix, plan.matrix
+    if old == new:
+        return "it was made for another plan"
+    dates = f"from the matrices of {old.date}, and the plan is from those of {new.date}"
+    if old.date == new.date:
+        dates = f"from other matrices of {old.date} ({old.digest[7:19]}, now {new.digest[7:19]})"
+    same = made.plan == digest(replace(plan, matrix=old))
+    what = "the plan is another in nothing else" if same else "it was made for another plan"
+    return f"it was made {dates}; {what}"
+
+
+def outdated(made: Lock) -> tuple[str, ...]:
+    """That a lock, and the plan file it fits, know less than this release; it can be built."""
+    from envbuild.matrix.load import load
+
+    today = load()
+    if (made.matrix.date, made.matrix.digest) == (today.date, today.digest):
+        return ()
+    said = f"the lock and its plan are from matrices of {made.matrix.date}"
+    return (f"{said}, and this release's are of {today.date}: envbuild plan says what changes",)
+
+
+def there(made: Lock, net: Net) -> tuple[str, ...]:
+    """Ask the registry for the locked bases; no byte of them is fetched.
+
+    Returns:
+        What cannot be said, since a registry does not answer.
+
+    Raises:
+        GoneError: a base is gone; the fix is the command that rebuilds it, where there is one.
+    """
+    unknown = []
+    for base in dict.fromkeys(one for one in (made.base, made.runtime) if one):
+        ref = f"{base.ref}@{base.digest}"
+        try:
+            with offered(made.recipe if base == made.base else None):
+                oci.resolve(ref, base.platform, net)
+        except GoneError:
+            raise
+        except MachineError as e:
+            unknown.append(f"whether {ref} is still there is not known: {e.what}")
+    return tuple(unknown)
 
 
 def check(made: Lock, plan: Plan, name: str) -> None:

@@ -11,6 +11,7 @@ from envbuild.lock.apt import Closure, closure
 from envbuild.lock.base import lock_base
 from envbuild.lock.make import lock
 from envbuild.lock.parts import lock_parts
+from envbuild.lock.seal import sealed, whole
 from envbuild.lock.wheels import lock_wheels
 from envbuild.values.codec import digest, replace
 from envbuild.values.lock import Lock, LockedBase
@@ -44,14 +45,20 @@ def upgrade(
 
     Raises:
         InputError: the lock has no such entry.
-        StaleError: one entry is asked for, and the lock is of another plan.
+        StaleError: one entry is asked for, and the lock is of another plan, or was edited.
         NoPlanError, MachineError: as `make.lock`; also where the others cannot keep their versions.
     """
     if name is None:
         return lock(plan, net, engine)
+    whole(old, "the lock")
     if old.plan != digest(plan):
         what = f"the lock is of another plan, and {name} alone cannot follow it"
         raise StaleError(what, fix="upgrade all of it: envbuild lock --upgrade")
+    return sealed(_one(old, plan, net, engine, name))
+
+
+def _one(old: Lock, plan: Plan, net: Net, engine: Engine | None, name: str) -> Lock:
+    """One entry made anew; the rest as it is."""
     wheels = {wheel.name for wheel in old.wheels}
     packages = {package.name for package in old.apt}
     parts = {part.name for part in old.parts}

@@ -111,6 +111,7 @@ class Lock(Value):
         recipe: how the toolkit is had without the vendor's tag, where the base is one.
         templates: template name to sha256.
         probes: probe name to sha256.
+        seal: digest of all the rest; empty in older locks.
     """
 
     schema: Literal["envbuild/lock/1"] = "envbuild/lock/1"
@@ -131,3 +132,4 @@ class Lock(Value):
     recipe: Recipe | None = None
     templates: Pairs = Pairs()
     probes: Pairs = Pairs()
+    seal: str = ""

@@ -149,3 +149,35 @@ def test_steps_that_fetch_see_the_bundle_and_nothing_else() -> None:
     assert sorted(found) == ["apt_sources", "pip_conf"]
     assert b"no-index" in found["pip_conf"]
     assert found["apt_sources"].startswith(b"deb [trusted=yes] copy:/run/bundle/debs")
+
+
+def test_a_folder_of_other_files_is_left_as_it_is(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("home/deep").mkdir(parents=True)
+    for name in ("home/deep/.mine.part", "home/.other.part"):
+        Path(name).write_text("x")
+    assert app.run(["lock", "plan.json", "--bundle", "home"]) == 2
+    assert "is no bundle" in capsys.readouterr().err
+    assert Path("home/deep/.mine.part").exists()
+    # A bundle that has something beside it is completed, and that is kept.
+    Path("kept/notes").mkdir()
+    Path("kept/notes/.mine.part").write_text("x")
+    assert app.run(["lock", "plan.json", "--bundle", "kept", "--quiet"]) == 0
+    assert Path("kept/notes/.mine.part").exists()
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "says"),
+    [
+        ("--against", "nowhere.tar", "there is no archive"),
+        ("--against", ".", "there is no archive"),
+        ("--output", ".", "is a folder"),
+        ("--output", "", "is a folder"),
+    ],
+)
+def test_an_archive_that_cannot_be_is_said_before_all_else(
+    flag: str, value: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run(["build", "plan.json", "--reproduce", flag, value]) == 2
+    assert says in capsys.readouterr().err

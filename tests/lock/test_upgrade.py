@@ -10,6 +10,7 @@ from envbuild.errors import MachineError, NoPlanError
 from envbuild.io.net import Net
 from envbuild.lock import apt, make, upgrade
 from envbuild.lock.recipe import recipe
+from envbuild.lock.seal import sealed
 from envbuild.matrix.load import load as matrices
 from envbuild.planner.plan import plan as make_plan
 from envbuild.planner.resolve import resolve
@@ -172,7 +173,7 @@ def test_the_same_version_in_other_bytes_is_no_upgrade_like_any_other() -> None:
 def test_a_pin_that_cannot_stay_is_exit_3(desk: Path, server: Server) -> None:
     publish(server, "/simple", *OLD, wheel("top", "3.0", "py3-none-any", ("other>=9",)))
     newest = replace(PLAN, packages=("top>=3", "other"))
-    old = replace(kept(), plan=digest(newest))
+    old = sealed(replace(kept(), plan=digest(newest)))
     net = Net(index_url=f"http://{server.host}/simple", registry_mirror=server.host)
     with pytest.raises(NoPlanError):
         upgrade.upgrade(old, newest, net, None, "top")
