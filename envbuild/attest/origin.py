@@ -7,7 +7,7 @@ import msgspec
 from envbuild.attest import statement
 from envbuild.attest.provenance import BUILD_TYPE
 from envbuild.errors import InputError
-from envbuild.values.codec import Pairs, digest, load
+from envbuild.values.codec import Pairs, digest_of, load
 from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
 
@@ -55,7 +55,8 @@ def foreign(kind: str, predicate: bytes, source: str, about: About) -> tuple[str
     """
     if kind in _VALUES:
         label, of = _VALUES[kind]
-        return _other(label, digest(load(of, predicate, source)), about)
+        load(of, predicate, source)
+        return _other(label, digest_of(predicate), about)
     if kind == statement.PROVENANCE:
         made = _read(predicate, _Provenance, f"{source} holds no provenance").build_definition
         # Somebody else's build has parameters of its own.
