@@ -17,6 +17,7 @@ from envbuild.values.codec import Value, dump, load
 
 T = TypeVar("T")
 _PRIVATE = "envbuild-private-"
+_TRIES = 20
 _BEGINS = 60.0  # seconds, more than making and holding a folder ever takes
 
 
@@ -204,17 +205,37 @@ def private_folder() -> Iterator[Path]:
         )
         raise MachineError(what, why=why, fix="set TMPDIR to another folder")
     _sweep(parent)
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=_PRIVATE, dir=parent))
-    except OSError as e:
-        what = f"no private folder can be made in {parent}: {e.strerror or e}"
-        raise MachineError(what, fix="free some space, or set TMPDIR to a folder with room") from e
-    try:
-        with files.locked(folder / "held", 0.0):
+    with contextlib.ExitStack() as stack:
+        folder = _made(parent, stack)
+        try:
             yield folder
-    finally:
-        with contextlib.suppress(OSError):
-            _remove(folder)
+        finally:
+            with contextlib.suppress(OSError):
+                _remove(folder)
+
+
+def _made(parent: Path, stack: contextlib.ExitStack) -> Path:
+    """A new private folder, held; one that is swept before it is held is made again."""
+    for _ in range(_TRIES):
+        try:
+            folder = Path(tempfile.mkdtemp(prefix=_PRIVATE, dir=parent))
+            made = folder.stat()
+        except FileNotFoundError:
+            continue
+        except OSError as e:
+            what = f"no private folder can be made in {parent}: {e.strerror or e}"
+            fix = "free some space, or set TMPDIR to a folder with room"
+            raise MachineError(what, fix=fix) from e
+        with contextlib.ExitStack() as held, contextlib.suppress(MachineError, OSError):
+            held.enter_context(files.locked(folder / "held", 0.0))
+            # A lock makes its folder where there is none: not with these rights.
+            now = folder.stat()
+            same = (now.st_ino, now.st_mode) == (made.st_ino, made.st_mode)
+            if same and (folder / "held").is_file():
+                stack.push(held.pop_all())
+                return folder
+    what = f"no private folder in {parent} can be held"
+    raise MachineError(what, fix="free some space, or set TMPDIR to a folder with room")
 
 
 def _sweep(parent: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,21 @@ def test_a_folder_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> N
         save_folder(folder, {"a": b"2", "a/b": b"a file is no folder"})
     assert (folder / "a").read_bytes() == b"1"
     assert [p.name for p in tmp_path.iterdir()] == ["context"]
+
+
+def test_many_at_once_sweep_none_that_is_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def use(_: int) -> int:
+        with private_folder() as folder:
+            (folder / "file").write_text("x")
+            return folder.stat().st_mode & 0o777
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(use, range(1200))) == {0o700}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_private_folder_is_ours_alone_and_gone_afterwards() -> None:
