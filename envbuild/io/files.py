@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from envbuild.errors import InputError, MachineError
 
@@ -100,24 +101,38 @@ def locked(
         MachineError: another process holds it for longer than ``timeout`` seconds.
     """
     target = Path(path)
+    start = time.monotonic()
+    said = False
+    while True:
+        with _opened(target) as handle:
+            while not _try_lock(handle.fileno()):
+                if time.monotonic() > start + timeout:
+                    what = f"another envbuild works in {target.parent}"
+                    raise MachineError(what, fix="wait for it, or end it")
+                if not said:
+                    waiting()
+                    said = True
+                time.sleep(0.1)
+            # Who held it before may have removed the file: then this is the lock of nothing.
+            if _is(handle, target):
+                yield
+                return
+
+
+def _opened(target: Path) -> IO[bytes]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle = target.open("a+b")
+        return target.open("a+b")
     except OSError as e:
         what = f"{target} cannot be opened: {e.strerror or e}"
         raise MachineError(what, fix="choose a folder that can be written") from e
-    with handle:
-        start = time.monotonic()
-        said = False
-        while not _try_lock(handle.fileno()):
-            if time.monotonic() > start + timeout:
-                what = f"another envbuild works in {target.parent}"
-                raise MachineError(what, fix="wait for it, or end it")
-            if not said:
-                waiting()
-                said = True
-            time.sleep(0.1)
-        yield
+
+
+def _is(handle: IO[bytes], target: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle.fileno()), target.stat())
+    except OSError:
+        return False
 
 
 if os.name == "nt":

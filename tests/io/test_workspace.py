@@ -93,6 +93,8 @@ def test_many_at_once_sweep_none_that_is_in_use(
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(use, range(1200))) == {0o700}
+    with private_folder():
+        pass
     assert list(tmp_path.iterdir()) == []
 
 
