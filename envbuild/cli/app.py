@@ -100,10 +100,14 @@ def build_app() -> typer.Typer:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command line and give its exit code; no traceback unless ``--debug``."""
+    with interrupts.watch():
+        return _run(argv)
+
+
+def _run(argv: Sequence[str]) -> int:
     own = argv[: argv.index("--")] if "--" in argv else argv
     debug = "--debug" in own
     show.open_streams()
-    interrupts.watch()
     try:
         command = typer.main.get_command(build_app())
         result = command.main(args=list(argv), prog_name="envbuild", standalone_mode=False)

@@ -1,6 +1,5 @@
 """Containers of a docker daemon: one command in a fresh one, and nothing left behind."""
 
-import contextlib
 import shlex
 import time
 import uuid
@@ -15,7 +14,9 @@ from envbuild.io import proc, trace
 
 if TYPE_CHECKING:
     from docker import DockerClient
+    from docker.models.containers import Container
 
+_PATIENCE = 5.0  # seconds
 _OUTPUT = {"max-size": "8m", "max-file": "2"}
 #: Turns what the SDK raises into an error of ours; told the image that is about to start.
 Asked = Callable[[str], AbstractContextManager[None]]
@@ -52,9 +53,7 @@ def run(
     timed_out = False
     try:
         with asked(ref):
-            container = client.containers.create(
-                image, **_options(spec), name=name, labels={owner.LABEL: owner.owner()}
-            )
+            container = _made(client, image, spec, name)
         try:
             container.start()
             rc = container.wait(timeout=spec.timeout)["StatusCode"]
@@ -75,13 +74,42 @@ def run(
     return proc.Completed(spec.argv, rc, *texts, timed_out, time.monotonic() - start)
 
 
-def remove(client: "DockerClient", name: str) -> None:
-    """Remove a container with its volumes, if it is there."""
+def _made(client: "DockerClient", image: str, spec: RunSpec, name: str) -> "Container":
+    labels = {owner.LABEL: owner.owner()}
+    try:
+        return client.containers.create(image, **_options(spec), name=name, labels=labels)
+    except KeyboardInterrupt:
+        # The daemon was asked, and may still be about to make it.
+        remove(client, name, coming=True)
+        raise
+
+
+def remove(client: "DockerClient", name: str, *, coming: bool = False) -> None:
+    """Remove a container with its volumes, if it is there.
+
+    Args:
+        client: of the daemon.
+        name: the container.
+        coming: one that is not there yet may still come.
+    """
     import docker.errors
     import requests
 
-    with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
-        client.api.remove_container(name, v=True, force=True)
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            client.api.remove_container(name, v=True, force=True)
+        except docker.errors.NotFound:
+            if not coming:
+                return
+        except (docker.errors.DockerException, requests.RequestException):
+            # A busy daemon gives up on one that starts or ends at this moment.
+            pass
+        else:
+            return
+        if time.monotonic() > until:
+            return
+        time.sleep(0.2)
 
 
 def _sweep(client: "DockerClient", asked: Asked) -> None:

@@ -1,8 +1,10 @@
 """Ctrl-C and its like: one wish to end, however many signals say so, and the time to clean up."""
 
+import contextlib
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 #: Seconds in which more signals say the same: a terminal and a wrapper both pass a Ctrl-C on, a
 #: scheduler sends TERM and HUP. Each would cut off the cleaning up that the one before began.
@@ -12,14 +14,20 @@ _came: list[float] = []
 _last: list[int] = []
 
 
-def watch() -> None:
-    """From now on a scheduler's or a closed terminal's end is as clean as Ctrl-C."""
+@contextlib.contextmanager
+def watch() -> Iterator[None]:
+    """Meanwhile a scheduler's or a closed terminal's end is as clean as Ctrl-C."""
     forget()
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for name in _NAMES:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _interrupt)
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (getattr(signal, name) for name in _NAMES if hasattr(signal, name)):
+            before[number] = signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            # None: no program in Python set it.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def forget() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from envbuild.cli.app import run
+
 ROOT = str(Path(__file__).resolve().parents[2])
 WORK = """
 import sys, time, typer
@@ -75,9 +77,9 @@ import sys
 from envbuild.engines import common
 from envbuild.io import interrupts
 
-interrupts.watch()
 common.GRACE = float(sys.argv[2])
-sys.exit(common.attached(["sh", "-c", sys.argv[1]], {}))
+with interrupts.watch():
+    sys.exit(common.attached(["sh", "-c", sys.argv[1]], {}))
 """
 
 
@@ -119,3 +121,10 @@ def test_ctrl_c_is_the_containers_own(tmp_path: Path) -> None:
 def test_ctrl_c_does_not_hide_an_end_that_follows(tmp_path: Path) -> None:
     script = "trap 'kill $!; exit 7' TERM"
     assert attached(tmp_path, script, signal.SIGINT, signal.SIGTERM) == 7
+
+
+def test_who_calls_us_keeps_handlers_of_its_own() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    assert run(["matrix", "show", "--cc", "9.0", "-q"]) == 0
+    after = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    assert after == before
