@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from envbuild.errors import MachineError
 from envbuild.host.access import gpu_flags as gpu_flags
@@ -107,6 +107,15 @@ def _wait(process: "subprocess.Popen[bytes]") -> None:
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
         process.kill()
         raise KeyboardInterrupt from None
+
+
+def surely(clean: Callable[[], object]) -> None:
+    """Clean up; begun again where an interrupt cuts it off, or what it removes would stay."""
+    try:
+        clean()
+    except KeyboardInterrupt:
+        clean()
+        raise
 
 
 def not_started(text: str) -> int | None:

@@ -69,7 +69,7 @@ def run(
             out = container.logs(stdout=True, stderr=False)
             err = container.logs(stdout=False, stderr=True)
     finally:
-        remove(client, name)
+        common.surely(lambda: remove(client, name))
     texts = (out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
     return proc.Completed(spec.argv, rc, *texts, timed_out, time.monotonic() - start)
 

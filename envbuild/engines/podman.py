@@ -275,7 +275,9 @@ class PodmanEngine:
         return done.rc == 0 and not done.out.startswith("-")
 
     def _remove(self, name: str) -> None:
-        self._ask("rm", "--force", "--time", "0", "--ignore", "--volumes", name)
+        """Remove a container, if it is there."""
+        argv = ("rm", "--force", "--time", "0", "--ignore", "--volumes", name)
+        common.surely(lambda: self._ask(*argv))
 
     def _sweep(self) -> None:
         """Remove what a killed envbuild left; its label names its process."""

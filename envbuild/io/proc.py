@@ -29,17 +29,21 @@ class Completed(NamedTuple):
     seconds: float
 
 
+_GONE = 3.0  # seconds
+
+
 def kill_group(process: "subprocess.Popen[bytes]", grace: float = 3.0) -> None:
     """End a process and all it started: TERM, then KILL after ``grace`` seconds."""
     if os.name == "nt":
         process.kill()
         return
-    for sig in (signal.SIGTERM, signal.SIGKILL):
+    # A killed one is gone in a moment, which is longer where much else runs.
+    for sig, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, max(grace, _GONE))):
         # KILL also when the leader obeyed TERM: what it started may not have.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, sig)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(grace)
+            process.wait(seconds)
 
 
 def _wait(process: "subprocess.Popen[bytes]", timeout: float) -> None:
@@ -110,6 +114,44 @@ def _feed(process: "subprocess.Popen[bytes]", data: bytes) -> None:
     threading.Thread(target=write, daemon=True).start()
 
 
+def _begin(
+    begun: "list[subprocess.Popen[bytes]]",
+    argv: list[str],
+    env: dict[str, str] | None,
+    cwd: str | os.PathLike[str] | None,
+) -> None:
+    """Start it in a thread: an interrupt meanwhile would leave a program that nobody knows."""
+    faults: list[Exception] = []
+
+    def begin() -> None:
+        pipe, group = subprocess.PIPE, os.name != "nt"
+        try:
+            begun.append(
+                subprocess.Popen(
+                    argv,
+                    stdin=pipe,
+                    stdout=pipe,
+                    stderr=pipe,
+                    env=env,
+                    cwd=cwd,
+                    start_new_session=group,
+                )
+            )
+        except (OSError, ValueError) as e:
+            faults.append(e)
+
+    thread = threading.Thread(target=begin)
+    try:
+        thread.start()
+        thread.join()
+    except KeyboardInterrupt:
+        if thread.ident is not None:
+            thread.join()
+        raise
+    if faults:
+        raise faults[0]
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -136,24 +178,14 @@ def run(
     """
     start = time.monotonic()
     trace.say(f"$ {shlex.join(argv)}")
-    try:
-        process = subprocess.Popen(
-            list(argv),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=None if env is None else dict(env),
-            cwd=cwd,
-            start_new_session=os.name != "nt",
-        )
-    except (OSError, ValueError) as e:
-        what = f"{argv[0]} cannot be started: {e}"
-        raise MachineError(what, fix=f"install {argv[0]}, or check that it can be run") from e
-    assert process.stdout is not None  # noqa: S101
-    assert process.stderr is not None  # noqa: S101
-    streams = (_Kept(process.stdout, limit), _Kept(process.stderr, limit))
+    begun: list[subprocess.Popen[bytes]] = []
     timed_out = False
     try:
+        _begin(begun, list(argv), None if env is None else dict(env), cwd)
+        process = begun[0]
+        assert process.stdout is not None  # noqa: S101
+        assert process.stderr is not None  # noqa: S101
+        streams = (_Kept(process.stdout, limit), _Kept(process.stderr, limit))
         _feed(process, stdin)
         try:
             # The start itself may take a while where much else runs.
@@ -166,9 +198,13 @@ def run(
             kill_group(process, 0.1)
             for s in streams:
                 s.over(time.monotonic() + 0.5)
-    except BaseException:
-        kill_group(process, grace)
-        raise
+    except BaseException as e:
+        for one in begun:
+            kill_group(one, grace)
+        if begun or not isinstance(e, OSError | ValueError):
+            raise
+        what = f"{argv[0]} cannot be started: {e}"
+        raise MachineError(what, fix=f"install {argv[0]}, or check that it can be run") from e
     return Completed(
         tuple(argv),
         # A process stuck in the kernel outlives its KILL; it is not waited for.
