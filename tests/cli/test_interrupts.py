@@ -125,6 +125,6 @@ def test_ctrl_c_does_not_hide_an_end_that_follows(tmp_path: Path) -> None:
 
 def test_who_calls_us_keeps_handlers_of_its_own() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    assert run(["matrix", "show", "--cc", "9.0", "-q"]) == 0
+    assert run(["matrix", "show", "--cc", "9.0"]) == 0
     after = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     assert after == before

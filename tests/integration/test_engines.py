@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -336,6 +336,15 @@ def test_a_push_names_the_digest_that_the_registry_serves(
     assert again.config == image.config
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own Ctrl-C: what was started in the background of a script ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_run_leaves_no_container(engine: Engine, built: str) -> None:
     ident = threading.main_thread().ident
     assert ident is not None
