@@ -6,7 +6,6 @@ import msgspec
 
 from envbuild.attest import statement
 from envbuild.attest.provenance import BUILD_TYPE
-from envbuild.errors import InputError
 from envbuild.values.codec import Pairs, digest_of, load
 from envbuild.values.lock import Lock
 from envbuild.values.plan import Plan
@@ -58,14 +57,16 @@ def foreign(kind: str, predicate: bytes, source: str, about: About) -> tuple[str
         load(of, predicate, source)
         return _other(label, digest_of(predicate), about)
     if kind == statement.PROVENANCE:
-        made = _read(predicate, _Provenance, f"{source} holds no provenance").build_definition
+        made = statement.decoded(
+            predicate, _Provenance, f"{source} holds no provenance"
+        ).build_definition
         # Somebody else's build has parameters of its own.
         if made.build_type != BUILD_TYPE:
             return ()
         own = made.internal_parameters
         return _other("envbuild.plan", own.plan, about) + _other("envbuild.lock", own.lock, about)
     if kind == statement.SBOM:
-        name = _read(predicate, _Sbom, f"{source} holds no SBOM").document_namespace
+        name = statement.decoded(predicate, _Sbom, f"{source} holds no SBOM").document_namespace
         config = name.removeprefix(statement.LISTED)[:71]
         if (
             name.startswith(statement.LISTED)
@@ -81,10 +82,3 @@ def _other(label: str, named: str, about: About) -> tuple[str, ...]:
     if not built or built == named:
         return ()
     return (f"the image was built from another {label.partition('.')[2]}, {built[:19]}",)
-
-
-def _read(predicate: bytes, kind: type[T], what: str) -> T:
-    try:
-        return msgspec.json.decode(predicate, type=kind)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
-        raise InputError(what, why=str(e), fix="fetch it again, from who made it") from e

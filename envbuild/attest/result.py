@@ -10,7 +10,6 @@ from typing import Literal
 import msgspec
 
 from envbuild.attest import statement
-from envbuild.errors import InputError
 from envbuild.values.certificate import Certificate
 
 
@@ -90,11 +89,7 @@ def read(predicate: bytes, name: str) -> Result:
     Raises:
         InputError: it is none.
     """
-    try:
-        return msgspec.json.decode(predicate, type=Result)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
-        what = f"{name} holds no test result"
-        raise InputError(what, why=str(e), fix="fetch it again, from who made it") from e
+    return statement.decoded(predicate, Result, f"{name} holds no test result")
 
 
 def wrong(found: Result, certificates: "dict[str, Certificate]") -> str:

@@ -3,7 +3,7 @@
 Form: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
 """
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ SBOM = "https://spdx.dev/Document"
 LISTED = "urn:envbuild:sbom:1:"
 """What the namespace of an SBOM of ours begins with; the image's config digest follows."""
 
+T = TypeVar("T")
 _TYPE = "https://in-toto.io/Statement/v1"
 
 
@@ -87,8 +88,16 @@ def read(payload: bytes, name: str) -> Statement:
     Raises:
         InputError: it is none.
     """
+    return decoded(payload, Statement, f"{name} holds no in-toto statement")
+
+
+def decoded(data: bytes, kind: type[T], what: str) -> T:
+    """What was signed, as a value of its kind.
+
+    Raises:
+        InputError: it is none, with the text ``what``.
+    """
     try:
-        return msgspec.json.decode(payload, type=Statement)
+        return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
-        what = f"{name} holds no in-toto statement"
         raise InputError(what, why=str(e), fix="fetch it again, from who made it") from e

@@ -40,7 +40,7 @@ def sources(lines: tuple[str, ...], mirror: str) -> str:
 def snapshot(mirror: str | None) -> str:
     """The moment that a snapshot service serves (its addresses end in one); empty for others.
 
-    >>> snapshot("https://snapshot.debian.org/archive/debian/20261201T000000Z/")
+    >>> snapshot("https://snapshot.example/archive/debian/20261201T000000Z/")
     '20261201T000000Z'
     """
     match = re.search(r"/(\d{8}T\d{6}Z)/?$", mirror or "", re.ASCII)
