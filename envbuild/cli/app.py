@@ -100,7 +100,7 @@ def build_app() -> typer.Typer:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command line and give its exit code; no traceback unless ``--debug``."""
-    with interrupts.watch():
+    with interrupts.watch(), show.one_run():
         return _run(argv)
 
 

@@ -3,7 +3,8 @@
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TextIO
 
 from envbuild.errors import EnvbuildError, InputError, MachineError
@@ -23,6 +24,16 @@ def configure(*, quiet: bool, verbose: bool = False) -> None:
     global _quiet  # noqa: PLW0603
     _quiet = quiet
     trace.to(_detail if verbose else None)
+
+
+@contextmanager
+def one_run() -> Iterator[None]:
+    """What a command line says of its output, and the hosts it names, end with it."""
+    try:
+        yield
+    finally:
+        configure(quiet=False)
+        hide({})
 
 
 def hide(stand_ins: dict[str, str]) -> None:

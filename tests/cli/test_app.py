@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from envbuild.cli import show
 from envbuild.cli.app import run
+from envbuild.io import trace
 
 
 def test_a_file_of_this_machine_is_no_bug_of_ours(
@@ -58,3 +60,15 @@ def test_a_finished_context_takes_no_request(
     (tmp_path / "ctx" / "secret").symlink_to("/etc/hostname")
     assert run(["build", "ctx", "--engine", "local"]) == 2
     assert "leads out of the folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["-q", "-v"])
+def test_what_one_run_was_told_of_its_output_is_not_told_to_the_next(
+    flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["build", "--cc", "9.0", "--toolkit-source", "wheels", "--engine", "local", "--dry-run"]
+    assert run([*argv, flag, "--registry-mirror", "h:1"]) == 0
+    capsys.readouterr()
+    trace.say("asked")
+    show.note("h:1 answers")
+    assert capsys.readouterr().err == "h:1 answers\n"
