@@ -37,6 +37,15 @@ def newest_env(env: dict[str, str], newest: None) -> dict[str, str]:
 
 
 @pytest.fixture
+def older_env(env: dict[str, str]) -> Iterator[dict[str, str]]:
+    """The environment of a machine whose docker is of an earlier release, with an empty store."""
+    bin_ = Path(service("ENVBUILD_TEST_OLDER_BIN"))
+    place = Path(tempfile.mkdtemp(prefix="envbuild-older-", dir="/var/tmp"))
+    with second(bin_, place, bridge="envbuild0") as daemon:
+        yield env | {"DOCKER_HOST": daemon.socket, "PATH": f"{bin_}:{os.environ['PATH']}"}
+
+
+@pytest.fixture
 def apart() -> Iterator[str]:
     """Address of a second newest daemon: an empty store, and no network at all."""
     place = Path(tempfile.mkdtemp(prefix="envbuild-second-", dir="/var/tmp"))
@@ -125,6 +134,27 @@ def test_a_bundle_builds_the_same_digest_on_another_store_without_a_network(
     assert found.epoch == 1796083200
     image = load(Image, (tmp_path / ".envbuild/image.json").read_bytes(), "image.json")
     assert image.manifest == found.manifest
+
+
+def test_another_release_of_buildkit_packs_the_same_layers(
+    newest_env: dict[str, str], older_env: dict[str, str], tmp_path: Path, registry: str
+) -> None:
+    # Their compressors differ: docker 26 and 28 give two digests for the same bytes.
+    (tmp_path / "plan.json").write_bytes(dump(SMALL))
+    more = {"ENVBUILD_NETWORK": "host", "ENVBUILD_REGISTRY_MIRROR": registry}
+    more |= {"ENVBUILD_CA_CERT": str(CA)} if CA.is_file() else {}
+    one = tmp_path / "one.oci.tar"
+    flags = ("build", "plan.json", "--tag", "envbuild-test/bits-releases:1")
+    made = envbuild(newest_env | more, tmp_path, *flags, "-o", str(one))
+    assert made.returncode == 0, made.stderr[-3000:]
+    done = envbuild(older_env | more, tmp_path, *flags, "--against", str(one), "--json")
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    found = reproduction(done.stdout)
+    assert found.engine.startswith("docker 26.")
+    assert found.verdict in {"equal", "unpacked"}
+    assert (found.verdict == "equal") == (found.manifest == found.other)
+    assert {each.path for each in found.differences} <= {""}, "files are the same"
+    assert found.diff_ids == tuple(layer.diff_id for layer in read(one).layers)
 
 
 def test_a_file_that_another_build_left_in_the_cache_is_as_good_as_ours(
