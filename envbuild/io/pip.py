@@ -54,7 +54,8 @@ def default_index(net: Net) -> str:
     """
     with private_folder() as folder:
         # No project has this version: pip says where it would look, and ends.
-        argv = [*command(), "-vv", "download", "--no-deps", "--dest", str(folder), "pip==0"]
+        argv = [*command(), "-vv", "download", "--retries", "0", "--no-deps"]
+        argv += ["--dest", str(folder), "pip==0"]
         done = proc.run(argv, timeout=120.0, env=environment(net))
     if match := re.search(r"^\s*\* (\S+)/pip/?$", done.out + done.err, re.MULTILINE):
         return match[1]

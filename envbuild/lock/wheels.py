@@ -1,5 +1,6 @@
 """The wheels: for each project the one file that fits this platform and Python, by its hash."""
 
+import re
 from collections.abc import Iterable
 
 from packaging.requirements import Requirement
@@ -7,6 +8,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from envbuild.errors import InputError, MachineError, NoPlanError
+from envbuild.io import pip
 from envbuild.io.net import Net, without_login
 from envbuild.lock import index
 from envbuild.lock.resolvers import Pin, Target, Wanted, resolve
@@ -18,6 +20,8 @@ from envbuild.values.plan import Plan
 #: Name of the default index in a lock.
 DEFAULT = "pypi"
 _FRAMEWORK = "torch"
+# The project that pip, then uv, say they find nothing of.
+_LACKING = re.compile(r"(?:satisfies the requirement|Because) ([A-Za-z0-9._-]+)")
 _OLDEST_GLIBC = "2.28"  # taken where a plan does not say: the oldest that current wheels ask for
 # Other parts, cccl for one, count their versions on their own.
 _RELEASE = frozenset({"nvidia-cuda-nvcc", "nvidia-cuda-crt", "nvidia-nvvm", "nvidia-cuda-runtime"})
@@ -50,8 +54,8 @@ def lock_wheels(plan: Plan, net: Net, kept: Iterable[Wheel] = ()) -> tuple[Wheel
     ranks = _ranks(target)
     try:
         pins = resolve(wanted, target, net)
-    except NoPlanError:
-        _ask(wanted, net)
+    except NoPlanError as e:
+        _ask(wanted, net, e.why or "")
         raise
     wheels = [_wheel(pin, extra, ranks, net) for pin in sorted(pins)]
     _one_release(plan, wheels)
@@ -60,19 +64,27 @@ def lock_wheels(plan: Plan, net: Net, kept: Iterable[Wheel] = ()) -> tuple[Wheel
     return tuple(wheels)
 
 
-def _ask(wanted: Wanted, net: Net) -> None:
-    """Resolvers take any page for an index that lacks everything; ours says what answered.
+def _ask(wanted: Wanted, net: Net, said: str) -> None:
+    """Resolvers take any page, and none, for an index that lacks everything; ours says which.
 
     Raises:
-        MachineError: a login page, none, or an index of the framework without the framework.
+        MachineError: no answer, a login page, or an index of the framework without the framework.
     """
-    project = canonicalize_name(Requirement(wanted.requirements[0]).name)
-    if net.index_url:
-        index.files(net.index_url, project, net)
+    first = canonicalize_name(Requirement(wanted.requirements[0]).name)
+    url = net.index_url or _default(net)
+    for project in (first, *map(canonicalize_name, _LACKING.findall(said))) if url else ():
+        index.files(url, project, net, beside=first)
     if wanted.extra and not index.files(wanted.extra[1], _FRAMEWORK, net):
         name, url = wanted.extra
         what = f"the index {name} at {without_login(url)} lists no {_FRAMEWORK}"
         raise MachineError(what, fix="check that the address is right, and that a mirror has it")
+
+
+def _default(net: Net) -> str:
+    try:
+        return pip.default_index(net)
+    except MachineError:  # uv may be here without pip: its word then stands
+        return ""
 
 
 def _ranks(target: Target) -> dict[Tag, int]:

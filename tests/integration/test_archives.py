@@ -24,7 +24,7 @@ from envbuild.errors import EnvbuildError, MachineError, StaleError
 from envbuild.io.net import Net
 from envbuild.lock.make import lock
 from envbuild.render.context import render
-from envbuild.values.codec import Pairs, load, replace
+from envbuild.values.codec import Pairs, dump, load, replace
 from envbuild.values.image import BuildContext
 from envbuild.values.lock import Lock
 from envbuild.values.plan import Layout, Plan
@@ -286,6 +286,28 @@ def test_every_engine_builds_it(kind: str, small: Shop, registry: str, engine: E
         tag, RunSpec(argv=("sh", "-c", "nvcc; cat /usr/local/cuda/lib64/libcudart.so"))
     )
     assert seen.out == "stand-in\ncudart", seen.err
+
+
+@pytest.mark.parametrize("kind", ["redist", "conda"])
+def test_a_bundle_of_archives_builds_when_their_server_is_gone(
+    kind: str, tmp_path: Path, new_cli: NewCli
+) -> None:
+    if kind == "conda":
+        pytest.importorskip("rattler")
+    cli = new_cli(f"bundle-{kind}")
+    with _shop(tmp_path, vendor.tiny() | {"nvvm/unique": os.urandom(16)}) as shop:
+        (cli.folder / "plan.json").write_bytes(dump(small_plan(kind, shop)))
+        fetching = cli._replace(more=(("ENVBUILD_TOOLKIT_MIRROR", shop.mirror),))
+        made = fetching("lock", "plan.json", "--bundle", "kept")
+        assert made.returncode == 0, made.stderr
+    tag = f"envbuild-test/bundle-{kind}:1"
+    flags = ("build", "plan.json", "--tag", tag, "--engine", "docker")
+    # The control: without the bundle nothing can be had.
+    assert cli(*flags, "--lock", "envbuild.lock", mirror="127.0.0.1:9").returncode == 4
+    done = cli(*flags, "--bundle", "kept", "--offline", mirror="127.0.0.1:9")
+    assert done.returncode == 0, done.stderr[-3000:]
+    seen = make("docker").run(tag, RunSpec(argv=("nvcc",)))
+    assert seen.out == "stand-in\n", seen.err
 
 
 @pytest.mark.parametrize("kind", SOURCES)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.errors import InputError, MachineError, NoPlanError
+from envbuild.errors import EnvbuildError, InputError, MachineError, NoPlanError
 from envbuild.io.net import Net
 from envbuild.lock import index, resolvers
 from envbuild.lock.wheels import lock_wheels
@@ -200,8 +200,41 @@ def test_requirements_that_nothing_meets(server: Server, resolver: str) -> None:
 @pytest.mark.slow
 def test_an_index_that_does_not_answer(resolver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
-    with pytest.raises((MachineError, NoPlanError)):
+    with pytest.raises(MachineError):
         lock_wheels(PLAN, Net(index_url="http://127.0.0.1:1/simple"))
+
+
+@pytest.mark.slow
+def test_a_default_index_that_is_out_of_reach_is_no_missing_plan(
+    resolver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    for name in ("https_proxy", "http_proxy", "HTTPS_PROXY", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(MachineError):
+        lock_wheels(PLAN, Net())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    # Some indexes say 403 where others say 404.
+    [(401, MachineError), (403, NoPlanError), (404, NoPlanError), (503, MachineError)],
+)
+def test_an_index_that_refuses_one_project_is_no_missing_plan(
+    server: Server,
+    resolver: str,
+    status: int,
+    kind: type[EnvbuildError],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    publish(server, "/simple", TOP)
+    server.put("/simple/native/", b"", status=status)
+    with pytest.raises(kind):
+        locked(server)
 
 
 def test_parts_of_two_releases_are_refused(server: Server, resolver: str) -> None:
