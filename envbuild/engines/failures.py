@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from typing import NamedTuple
+import textwrap
 
 from envbuild.errors import (
     BuildError,
@@ -12,19 +12,15 @@ from envbuild.errors import (
     MachineError,
     StaleError,
 )
+from envbuild.io import unfetched
+from envbuild.io.unfetched import Sign
 
 _SHOWN = 8
-
-
-class _Sign(NamedTuple):
-    pattern: str
-    kind: type[EnvbuildError]
-    says: str
-    fix: str
+_WIDTH = 120
 
 
 # Texts of pip, curl and OpenSSL, and of Go.
-_CLOCK = _Sign(
+_CLOCK = Sign(
     r"certificate is not yet valid|certificate has expired",
     MachineError,
     "a certificate is over or not yet valid, or the clock of the engine's machine is wrong",
@@ -32,43 +28,35 @@ _CLOCK = _Sign(
     "who runs the server",
 )
 
-_NETWORK = _Sign(
-    r"Temporary failure resolving|Could not resolve host|Temporary failure in name resolution"
-    r"|Could not connect to|Failed to establish a new connection|CERTIFICATE_VERIFY_FAILED"
-    r"|Network is unreachable|certificate verify failed|Could not handshake",
-    MachineError,
-    "a step could not reach the network",
-    "check --network, --apt-mirror, --index-url and --ca-cert",
-)
-
 # First match wins; the texts are those of BuildKit, buildah, apt and pip, each seen in a real run.
 _SIGNS = (
-    _Sign(
+    Sign(
         r"no space left on device|No space left on device|disk quota exceeded",
         MachineError,
         "the disk is full",
         "free some space (docker builder prune, podman system prune) and run it again",
     ),
-    _Sign(
+    Sign(
         r"network mode .* not supported",
         InputError,
         "it knows no such network for its steps",
         "--network host, none, or leave it out",
     ),
-    _Sign(
+    Sign(
         r"DO NOT MATCH THE HASHES",
         StaleError,
         "a wheel has another hash than the lock",
-        "find out why the index serves other bytes; if that is right: envbuild lock",
+        "run it again: one that was cut on the way looks the same; if it stays so, find out why "
+        "the index serves other bytes; if that is right: envbuild lock",
     ),
     # The key that NVIDIA signs with since April 2022, so never one that our own lists lack.
-    _Sign(
+    Sign(
         r"NO_PUBKEY A4B469963BF863CC",
         StaleError,
         "the base has a list of NVIDIA's repository that is older than the repository's key",
         "take a newer base, or remove the old list (/etc/apt/sources.list.d/cuda*.list) first",
     ),
-    _Sign(
+    Sign(
         r"nvidia-smi: (?:command )?not found|libcuda\.so\.1: cannot open shared object"
         r"|no CUDA-capable device is detected|Found no NVIDIA driver",
         BuildError,
@@ -77,40 +65,40 @@ _SIGNS = (
     ),
     _CLOCK,
     # An archive that is out of reach lacks every version, and says both.
-    _NETWORK,
-    _Sign(
+    *unfetched.SIGNS,
+    Sign(
         r"No matching distribution found for .*",
         StaleError,
         "the package index no longer serves what the lock names",
         "another index or mirror that still has it (--index-url), else lock again: envbuild lock",
     ),
-    _Sign(
+    Sign(
         r"E: Version '[^']*' for '[^']*' was not found|Hash Sum mismatch"
         r"|File has unexpected size|E: Failed to fetch \S+  404 |computed checksums? did NOT match",
         StaleError,
         "the archive no longer serves what the lock names",
         "lock it again: envbuild lock",
     ),
-    _Sign(
+    Sign(
         r"REFUSED: ",
         StaleError,
         "an archive of the toolkit must not be unpacked",
         "take another mirror, and tell who runs this one",
     ),
-    _Sign(
+    Sign(
         r"E: The repository '[^']*' does not have a Release file",
         MachineError,
         "a repository is not where it should be",
         "check --toolkit-mirror and --apt-mirror",
     ),
-    _Sign(
+    Sign(
         r"Cannot connect to the Docker daemon|error reading from server: EOF"
         r"|Unavailable.* EOF|transport is closing|connection reset by peer",
         MachineError,
         "the engine went away",
         "start it again, then run the same command: finished steps are kept",
     ),
-    _Sign(
+    Sign(
         r"failed to resolve source metadata|failed to do request|manifest unknown|access denied"
         r"|failed to create LLB definition: (?!dockerfile parse)"
         r"|initializing source docker://|failed to load metadata|failed to authorize",
@@ -118,13 +106,13 @@ _SIGNS = (
         "the base image cannot be had",
         "check the network, --registry-mirror and the digest in envbuild.lock",
     ),
-    _Sign(
+    Sign(
         r"running container: from \S+ creating container|OCI permission denied",
         MachineError,
         "the engine cannot start containers on this machine",
         "use another engine: --engine docker, or --engine local",
     ),
-    _Sign(
+    Sign(
         r"failed to create endpoint|failed to set up container networking|network \S+ not found",
         MachineError,
         "the engine has no network for build steps",
@@ -147,19 +135,25 @@ def failure(engine: str, log: str, *, offline: bool = False) -> EnvbuildError:
     step, said = evidence(log)
     text = "\n".join(said)
     for sign in _SIGNS:
-        if hit := re.search(rf"(?m)^.*(?:{sign.pattern}).*$", text):
+        if (line := sign.line(text)) is not None:
             what = f"the build with {engine} stopped: {sign.says}"
-            fix = "run it once without --offline" if offline and sign is _NETWORK else sign.fix
-            return sign.kind(what, why=hit.group(0).strip(), fix=fix)
+            barred = offline and sign is unfetched.NETWORK
+            fix = "run it once without --offline" if barred else sign.fix
+            return sign.kind(what, why=line, fix=fix)
     if unsigned := refusal(text):
         return unsigned
     if told := explained(text):
         what = f"the build with {engine} stopped: {told.says}"
         fix = "; ".join(step.text or shlex.join(step.argv) for step in told.steps)
         return BuildError(what, why=told.why, fix=fix)
-    what = f"the build with {engine} failed" + (f" in {step}" if step else "")
+    what = f"the build with {engine} failed" + (f" in {_brief(step)}" if step else "")
     why = "\n      ".join(said[-_SHOWN:])
     return BuildError(what, why=why, fix="mend that step, then run it again: others are kept")
+
+
+def _brief(step: str) -> str:
+    """A step as one line that can be read: without its mounts, and no longer than that."""
+    return textwrap.shorten(re.sub(r"--mount=\S+", "", step), _WIDTH, placeholder=" …")
 
 
 def evidence(log: str) -> tuple[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from envbuild.errors import InputError, MachineError, StaleError
-from envbuild.io import pip, proc
+from envbuild.io import pip, proc, unfetched
 from envbuild.io.net import Net
 from envbuild.render import quote
 from envbuild.values.codec import Pairs, replace
@@ -175,8 +175,11 @@ def _refusal(wheel: Wheel, said: str) -> Exception:
             f"sha256 {got} came, {wheel.sha256} is locked: changed at the index, or cut on the way"
         )
         return StaleError(what, why=why, fix="look at the index; then make the lock again")
-    error = next((line for line in reversed(lines) if line.startswith("ERROR")), "pip failed")
     what = f"{wheel.file} cannot be fetched"
+    if found := unfetched.first(said):
+        sign, line = found
+        return sign.kind(f"{what}: {sign.says}", why=line.removeprefix("ERROR: "), fix=sign.fix)
+    error = next((line for line in reversed(lines) if line.startswith("ERROR")), "pip failed")
     fix = "check network, --index-url and --ca-cert; wheels that came are kept"
     return MachineError(what, why=error.removeprefix("ERROR: "), fix=fix)
 

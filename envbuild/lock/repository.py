@@ -6,7 +6,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from envbuild.errors import EnvbuildError, InputError, MachineError, StaleError
-from envbuild.io import http
+from envbuild.io import http, unfetched
 from envbuild.io.net import Net
 from envbuild.lock import openpgp
 from envbuild.render import archive as archives
@@ -68,6 +68,10 @@ _SIGNED_WRONG = (
 
 def refusal(said: str) -> EnvbuildError | None:
     """What apt's messages about a signature mean; None where they are about something else."""
+    # Of a file that did not come, apt also says that it is not signed.
+    if found := unfetched.first(said):
+        sign, line = found
+        return sign.kind(f"apt: {sign.says}", why=line, fix=sign.fix)
     if re.search(r"SHA1 is not considered secure", said):
         what = "apt of this base refuses the vendor's key: its signature of itself is SHA-1"
         why = "since 2026-02-01 apt 3 takes none; the vendor renews keys per repository"
