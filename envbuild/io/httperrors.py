@@ -14,15 +14,16 @@ from envbuild.io.proxies import Proxy
 
 #: Statuses after which the same request may work in a moment.
 PASSING = frozenset({429, 500, 502, 503, 504})
-_LOGIN = "log in to it (docker login), or use another mirror"
+_LOGIN = "log in to it (a registry: docker login; else in its address or ~/.netrc), or use another"
+_PROXY_LOGIN = "give its login in the proxy's address: http://name:password@host:port"
 _FIXES = {
     401: _LOGIN,
     403: _LOGIN,
     404: "check the name; a mirror may not hold it",
+    407: _PROXY_LOGIN,
     511: "log in to the network with a browser",
     429: "wait a while, log in, or use a mirror",
 }
-_PROXY_LOGIN = "give its login in the proxy's address: http://name:password@host:port"
 _TUNNEL = re.compile(r"Tunnel connection failed: (\d{3})([^'\")]*)")
 
 
