@@ -14,7 +14,7 @@ from envbuild.io.proxies import Proxy
 
 #: Statuses after which the same request may work in a moment.
 PASSING = frozenset({429, 500, 502, 503, 504})
-_LOGIN = "log in to it (a registry: docker login; else in its address or ~/.netrc), or use another"
+_LOGIN = "log in (a registry: docker login; else in the address or ~/.netrc), or use another mirror"
 _PROXY_LOGIN = "give its login in the proxy's address: http://name:password@host:port"
 _FIXES = {
     401: _LOGIN,
