@@ -67,12 +67,6 @@ _SIGNS = (
     # An archive that is out of reach lacks every version, and says both.
     *unfetched.SIGNS,
     Sign(
-        r"No matching distribution found for .*",
-        StaleError,
-        "the package index no longer serves what the lock names",
-        "another index or mirror that still has it (--index-url), else lock again: envbuild lock",
-    ),
-    Sign(
         r"E: Version '[^']*' for '[^']*' was not found|Hash Sum mismatch"
         r"|File has unexpected size|E: Failed to fetch \S+  404 |computed checksums? did NOT match",
         StaleError,
@@ -105,6 +99,12 @@ _SIGNS = (
         MachineError,
         "the base image cannot be had",
         "check the network, --registry-mirror and the digest in envbuild.lock",
+    ),
+    Sign(
+        r"version `GLIBC_\S+' not found \(required by (?:\S*/)?(?:runc|crun|containerd-shim\S*)\)",
+        MachineError,
+        "the engine's own runtime was made for a newer system and does not start here",
+        "install the engine from the packages of this system, or use another one: --engine local",
     ),
     Sign(
         r"running container: from \S+ creating container|OCI permission denied",

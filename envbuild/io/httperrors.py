@@ -11,16 +11,16 @@ from requests import exceptions
 
 from envbuild.errors import EnvbuildError, InputError, MachineError
 from envbuild.io.proxies import Proxy
+from envbuild.io.unfetched import PROXY_LOGIN
 
 #: Statuses after which the same request may work in a moment.
 PASSING = frozenset({429, 500, 502, 503, 504})
 _LOGIN = "log in (a registry: docker login; else in the address or ~/.netrc), or use another mirror"
-_PROXY_LOGIN = "give its login in the proxy's address: http://name:password@host:port"
 _FIXES = {
     401: _LOGIN,
     403: _LOGIN,
     404: "check the name; a mirror may not hold it",
-    407: _PROXY_LOGIN,
+    407: PROXY_LOGIN,
     511: "log in to the network with a browser",
     429: "wait a while, log in, or use a mirror",
 }
@@ -114,7 +114,7 @@ def _of_proxy(url: str, e: Exception, proxy: Proxy) -> MachineError | None:
 
 def _wants_login(proxy: Proxy) -> MachineError:
     what = f"the proxy {proxy.host} wants a login, or another one (407)"
-    return MachineError(what, fix=_PROXY_LOGIN)
+    return MachineError(what, fix=PROXY_LOGIN)
 
 
 def _untrusted(url: str, why: str) -> MachineError:

@@ -33,7 +33,8 @@ def first(text: str) -> tuple[Sign, str] | None:
 _APT, _PIP = r"E: Failed to fetch \S+  ", r"HTTP error {0} |\b{0} (?:Client|Server) Error: "
 # What was tried again is a fault only where nothing came in the end.
 _IN_VAIN = r"connection broken by (?=[\s\S]*No matching distribution found)"
-_CHECK = "check --network, --apt-mirror, --toolkit-mirror, --index-url and --ca-cert"
+#: What to do where a proxy answers 407.
+PROXY_LOGIN = "give its login in the proxy's address: http://name:password@host:port"
 
 NETWORK = Sign(
     r"Temporary failure resolving|Could not resolve (?:'|host|proxy)"
@@ -46,7 +47,7 @@ NETWORK = Sign(
     rf"|^error: incomplete-download|{_IN_VAIN}",
     MachineError,
     "a step could not reach the network",
-    _CHECK,
+    "check --network, --apt-mirror, --toolkit-mirror, --index-url and --ca-cert",
 )
 
 #: First match wins; a text of a signature may stand beside one of these, and follows from it.
@@ -55,7 +56,7 @@ SIGNS = (
         r"407 Proxy Authentication Required|407  Proxy",
         MachineError,
         "a proxy wants a login, or another one",
-        "give its login in the proxy's address: http://name:password@host:port",
+        PROXY_LOGIN,
     ),
     Sign(
         rf"{_APT}40[13]  |{_PIP.format('40[13]')}|User for \S+: |401 Error, Credentials",
@@ -75,12 +76,6 @@ SIGNS = (
         "a server has a fault of its own",
         "try again later, or use another mirror: finished steps are kept",
     ),
-    Sign(
-        _PIP.format("404"),
-        StaleError,
-        "the package index no longer has a file that the lock names",
-        "another index or mirror that still has it (--index-url), else lock again: envbuild lock",
-    ),
     NETWORK,
     Sign(
         r"requirement [^()]*\(from versions: none\)",
@@ -88,5 +83,11 @@ SIGNS = (
         "the package index has nothing of a package, or refuses to say: pip does not tell which",
         "ask it by hand (curl -i INDEX/NAME/); where it lost the package: another index that still "
         "has it (--index-url), or lock again: envbuild lock",
+    ),
+    Sign(
+        rf"{_PIP.format(404)}|No matching distribution found for .*",
+        StaleError,
+        "the package index no longer serves what the lock names",
+        "another index or mirror that still has it (--index-url), else lock again: envbuild lock",
     ),
 )

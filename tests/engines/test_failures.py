@@ -51,6 +51,19 @@ def test_a_step_that_lacks_its_network_is_told_apart_from_one_that_was_denied_it
     assert "--offline" in failure("docker", log.read_text(), offline=True).fix
 
 
+def test_an_engine_that_does_not_start_here_is_told_from_a_program_that_does_not() -> None:
+    # Recorded: docker 26.1.5 with trixie's runc 1.1.15 on Debian 12, 2026-12-03; the frame is made.
+    said = (
+        "runc: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by runc)"
+    )
+    log = "#7 [2/3] RUN x\n#7 0.1 {}\n#7 ERROR: executor failed running: exit code: 1\n"
+    error = failure("docker", log.format(said))
+    assert type(error) is MachineError
+    assert "own runtime" in error.what
+    other = failure("docker", log.format(said.replace("by runc", "by /opt/lib/libx.so")))
+    assert type(other) is BuildError
+
+
 def test_a_network_mode_that_is_none_is_input() -> None:
     text = 'Error response from daemon: network mode "a b" not supported by buildkit\n'
     assert type(failure("docker", text)) is InputError

@@ -4,35 +4,29 @@ The vendor's hosts were never asked: indexes and packages are those of `tests.lo
 around a real compiler (Debian's CUDA 12.4, from the stand-in for the vendor's image).
 """
 
-import hashlib
 import os
 import secrets
 import shlex
-import shutil
 import subprocess
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from envbuild.engines.base import Engine, RunSpec
 from envbuild.engines.find import make
-from envbuild.errors import EnvbuildError, MachineError, StaleError
+from envbuild.errors import MachineError
 from envbuild.io.net import Net
 from envbuild.lock.make import lock
 from envbuild.render.context import render
-from envbuild.values.codec import Pairs, dump, load, replace
-from envbuild.values.image import BuildContext
+from envbuild.values.codec import dump, load, replace
 from envbuild.values.lock import Lock
-from envbuild.values.plan import Layout, Plan
 from tests.integration.corridor import Cli, NewCli, walked
 from tests.integration.images import places, saved
+from tests.integration.shop import Shop, small_plan, stocked
 from tests.integration.standin import make as stand
 from tests.lock import serving, vendor
-from tests.render import plans
 
 pytestmark = [pytest.mark.engine, pytest.mark.apart]
 
@@ -45,26 +39,6 @@ ROW = """repositories:
    never: [cuda, '/^cuda-[0-9]+-[0-9]+$/', 'cuda-drivers*', 'cuda-compat-*', 'libcuda1*'],
    source: [repo-debian12], status: sourced, note: 'with a key of this test'}}
 """
-
-
-class Shop(NamedTuple):
-    """The served folder, its address, and the key that signs the repository in it."""
-
-    root: Path
-    mirror: str
-    key: vendor.Signer
-
-
-@contextmanager
-def _shop(folder: Path, files: vendor.Files, pem: Path | None = None) -> Iterator[Shop]:
-    """All three archives, served; by TLS where a certificate is given."""
-    key = vendor.signer(folder / "key")
-    root = folder / "served"
-    vendor.apt(root, files, key)
-    vendor.redist(root, files)
-    vendor.conda(root, files)
-    with serving.served(root, pem) as mirror:
-        yield Shop(root, mirror, key)
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +55,7 @@ def real(
     container = docker("create", f"{registry}/nvidia/cuda:12.4.1-devel-ubuntu22.04")
     docker("cp", f"{container}:{TREE}", str(folder))
     docker("rm", container)
-    with _shop(folder, vendor.read(folder / Path(TREE).name)) as shop:
+    with stocked(folder, vendor.read(folder / Path(TREE).name)) as shop:
         yield shop
 
 
@@ -254,23 +228,8 @@ def test_the_runtime_stage_runs_a_program_without_a_compiler(walk: Cli) -> None:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """Archives of a toolkit that does nothing, for faults and for other engines."""
-    with _shop(tmp_path_factory.mktemp("small"), vendor.tiny()) as shop:
+    with stocked(tmp_path_factory.mktemp("small"), vendor.tiny()) as shop:
         yield shop
-
-
-def small_plan(kind: str, shop: Shop) -> Plan:
-    """A plan without a host compiler, so that little is installed."""
-    plan = {"apt": plans.APT, "redist": plans.REDIST, "conda": plans.CONDA}[kind]
-    tools = tuple(name for name in plan.apt if name not in {"g++", "cuda-toolkit-12-9"})
-    archive = replace(plan.layout.archive, key=shop.key.fingerprint if kind == "apt" else "")
-    return replace(
-        plan,
-        cuda="12.4.1",
-        layout=Layout(archive=archive),
-        env=Pairs({"CUDA_HOME": "/usr/local/cuda"}),
-        apt=(*tools, "cuda-toolkit-12-4") if kind == "apt" else tools,
-        host_compiler=None,
-    )
 
 
 @pytest.mark.parametrize("kind", SOURCES)
@@ -295,7 +254,7 @@ def test_a_bundle_of_archives_builds_when_their_server_is_gone(
     if kind == "conda":
         pytest.importorskip("rattler")
     cli = new_cli(f"bundle-{kind}")
-    with _shop(tmp_path, vendor.tiny() | {"nvvm/unique": os.urandom(16)}) as shop:
+    with stocked(tmp_path, vendor.tiny() | {"nvvm/unique": os.urandom(16)}) as shop:
         (cli.folder / "plan.json").write_bytes(dump(small_plan(kind, shop)))
         fetching = cli._replace(more=(("ENVBUILD_TOOLKIT_MIRROR", shop.mirror),))
         made = fetching("lock", "plan.json", "--bundle", "kept")
@@ -315,7 +274,7 @@ def test_a_private_ca_reaches_lock_and_build(kind: str, tmp_path: Path, registry
     if kind == "conda":
         pytest.importorskip("rattler")
     files = vendor.tiny() | {"nvvm/unique": os.urandom(16)}
-    with _shop(tmp_path, files, serving.certificate(tmp_path)) as shop:
+    with stocked(tmp_path, files, serving.certificate(tmp_path)) as shop:
         plan = small_plan(kind, shop)
         net = Net(registry_mirror=registry, toolkit_mirror=shop.mirror, network="host")
         with pytest.raises(MachineError):
@@ -323,90 +282,3 @@ def test_a_private_ca_reaches_lock_and_build(kind: str, tmp_path: Path, registry
         net = replace(net, ca_cert=str(tmp_path / "ca.pem"))
         context = render(plan, lock(plan, net, make("docker")))
         make("docker").build(context, f"envbuild-test/tls-{kind}:1", net)
-
-
-class Fault(NamedTuple):
-    """What happens at the server between lock and build, and what must be said of it."""
-
-    kind: str
-    change: Callable[[Shop], None]
-    error: type[EnvbuildError]
-    says: str
-
-
-def _file(shop: Shop, name: str) -> Path:
-    return next(path for path in sorted(shop.root.rglob(name)))
-
-
-def _other(shop: Shop, name: str) -> None:
-    path = _file(shop, name)
-    path.write_bytes(path.read_bytes()[::-1])
-
-
-def _cut(shop: Shop, name: str) -> None:
-    path = _file(shop, name)
-    path.write_bytes(path.read_bytes()[:-9])
-
-
-def _resigned(shop: Shop) -> None:
-    stranger = vendor.signer(shop.root.parent / "stranger")
-    vendor.release(shop.root / vendor.REPOSITORY, stranger)
-    shutil.rmtree(shop.root.parent / "stranger")
-
-
-NVCC, CONDA_NVCC = "cuda_nvcc-*.xz", "cuda-nvcc-impl-12.4*"
-FAULTS = {
-    "redist other bytes": Fault("redist", lambda s: _other(s, NVCC), StaleError, "Hash Sum"),
-    "redist cut": Fault("redist", lambda s: _cut(s, NVCC), StaleError, "Hash Sum"),
-    "redist gone": Fault("redist", lambda s: _file(s, NVCC).unlink(), StaleError, "404"),
-    "conda other bytes": Fault("conda", lambda s: _other(s, CONDA_NVCC), StaleError, "Hash Sum"),
-    "apt other key": Fault("apt", lambda s: _other(s, "3bf863cc.pub"), StaleError, "Hash Sum"),
-    "apt other package": Fault(
-        "apt", lambda s: _other(s, "cuda-nvcc-12-4_*"), StaleError, "Hash Sum"
-    ),
-    "apt other signer": Fault("apt", _resigned, StaleError, "not signed|NO_PUBKEY"),
-    "apt no index": Fault("apt", lambda s: _file(s, "InRelease").unlink(), MachineError, "Release"),
-}
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Shop]:
-    # Never the same bytes twice: a step whose files were seen before comes from the cache.
-    with _shop(tmp_path, vendor.tiny() | {"nvvm/unique": os.urandom(16)}) as shop:
-        yield shop
-
-
-def locked(kind: str, shop: Shop, registry: str) -> tuple[BuildContext, Net]:
-    net = Net(registry_mirror=registry, toolkit_mirror=shop.mirror, network="host")
-    plan = small_plan(kind, shop)
-    return render(plan, lock(plan, net, make("docker"))), net
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_at_the_server_ends_the_build_by_name(name: str, shop: Shop, registry: str) -> None:
-    fault = FAULTS[name]
-    if fault.kind == "conda":
-        pytest.importorskip("rattler")
-    context, net = locked(fault.kind, shop, registry)
-    fault.change(shop)
-    engine = make("docker")
-    tag = f"envbuild-test/fault-{hashlib.sha256(os.urandom(8)).hexdigest()[:8]}:1"
-    with pytest.raises(fault.error, match=fault.says) as error:
-        engine.build(context, tag, net)
-    assert "hunter2" not in str(error.value)
-    assert engine.inspect(tag) is None
-
-
-def test_an_archive_that_leads_out_of_its_folder_is_refused_in_the_build(
-    shop: Shop, registry: str
-) -> None:
-    path = _file(shop, "cuda_cccl-*.xz")
-    top = path.name.removesuffix(".tar.xz")
-    data = vendor.tar({f"{top}/lib": "/etc", f"{top}/lib/evil": b"1"}, "xz")
-    index = _file(shop, "redistrib_*.json")
-    before = hashlib.sha256(path.read_bytes()).hexdigest()
-    path.write_bytes(data)
-    index.write_text(index.read_text().replace(before, hashlib.sha256(data).hexdigest()))
-    context, net = locked("redist", shop, registry)
-    with pytest.raises(StaleError, match=f"{top}.tar.xz holds"):
-        make("docker").build(context, "envbuild-test/evil:1", net)

@@ -1,6 +1,5 @@
 """Each real engine builds, runs, pulls and pushes; nothing of this network stays in an image."""
 
-import hashlib
 import json
 import re
 import signal
@@ -381,43 +380,3 @@ def test_the_dry_run_of_a_build_builds_the_same_image(
     found = engine.inspect("envbuild-test/dry:1")
     assert found is not None
     assert found.diff_ids == image.diff_ids
-
-
-def test_an_index_is_never_taken_for_the_manifest_of_an_image(
-    engine: Engine, registry: str, base: str, net: Net
-) -> None:
-    manifest = str(names.digest_of(base))
-    index = json.dumps(
-        {
-            "schemaVersion": 2,
-            "mediaType": "application/vnd.oci.image.index.v1+json",
-            "manifests": [
-                {
-                    "mediaType": "application/vnd.oci.image.manifest.v1+json",
-                    "digest": manifest,
-                    "size": _size(registry, manifest),
-                    "platform": {"architecture": "amd64", "os": "linux"},
-                }
-            ],
-        }
-    ).encode()
-    request = urllib.request.Request(
-        f"http://{registry}/v2/library/debian/manifests/envbuild-test-index",
-        data=index,
-        method="PUT",
-        headers={"Content-Type": "application/vnd.oci.image.index.v1+json"},
-    )
-    urllib.request.urlopen(request, timeout=10).close()  # noqa: S310
-    pinned = f"docker.io/library/debian@sha256:{hashlib.sha256(index).hexdigest()}"
-    for ref in (pinned, "docker.io/library/debian:envbuild-test-index"):
-        assert engine.pull(ref, net).manifest == manifest
-        assert engine.run(ref, RunSpec(argv=("true",))).rc == 0
-
-
-def _size(registry: str, manifest: str) -> int:
-    request = urllib.request.Request(
-        f"http://{registry}/v2/library/debian/manifests/{manifest}",
-        headers={"Accept": "application/vnd.oci.image.manifest.v1+json"},
-    )
-    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
-        return len(answer.read())

@@ -54,6 +54,12 @@ def apart() -> Iterator[str]:
         yield daemon.socket
 
 
+def outwards(registry: str) -> dict[str, str]:
+    """The settings with which a step gets what it fetches."""
+    found = {"ENVBUILD_NETWORK": "host", "ENVBUILD_REGISTRY_MIRROR": registry}
+    return found | ({"ENVBUILD_CA_CERT": str(CA)} if CA.is_file() else {})
+
+
 def reproduction(text: str) -> Reproduction:
     return load(Reproduction, text.encode(), "stdout")
 
@@ -108,8 +114,7 @@ def test_a_bundle_builds_the_same_digest_on_another_store_without_a_network(
     newest_env: dict[str, str], apart: str, tmp_path: Path, registry: str
 ) -> None:
     (tmp_path / "plan.json").write_bytes(dump(SMALL))
-    more = {"ENVBUILD_NETWORK": "host", "ENVBUILD_REGISTRY_MIRROR": registry}
-    first = newest_env | more | ({"ENVBUILD_CA_CERT": str(CA)} if CA.is_file() else {})
+    first = newest_env | outwards(registry)
     tag = ("--tag", "envbuild-test/bits-wheels:1")
     made = envbuild(first, tmp_path, "lock", "plan.json", "--bundle", "kept")
     assert made.returncode == 0, made.stderr
@@ -141,8 +146,7 @@ def test_another_release_of_buildkit_packs_the_same_layers(
 ) -> None:
     # Their compressors differ: docker 26 and 28 give two digests for the same bytes.
     (tmp_path / "plan.json").write_bytes(dump(SMALL))
-    more = {"ENVBUILD_NETWORK": "host", "ENVBUILD_REGISTRY_MIRROR": registry}
-    more |= {"ENVBUILD_CA_CERT": str(CA)} if CA.is_file() else {}
+    more = outwards(registry)
     one = tmp_path / "one.oci.tar"
     flags = ("build", "plan.json", "--tag", "envbuild-test/bits-releases:1")
     made = envbuild(newest_env | more, tmp_path, *flags, "-o", str(one))

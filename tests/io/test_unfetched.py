@@ -35,7 +35,7 @@ OTHERWISE: dict[str, tuple[type[EnvbuildError], str]] = {
     "update-404": PLACE, "update-loop": PLACE, "update-unroutable": PLACE,
     "update-login": (MachineError, "something else than an archive"),
     "pool-cut": LOST, "pool-stall": LOST, "pool-login": LOST, "helper-login": LOST,
-    "wheel-404": (StaleError, "no longer has a file"), "wheel-login": BYTES,
+    "wheel-login": BYTES,
     "index-loop": NETWORK, "index-cut": SILENT, "index-login": SILENT,
 } | {f"index-{status}": SILENT for status in (403, 404, 407, 429, 500, 503)}  # fmt: skip
 
