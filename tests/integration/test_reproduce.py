@@ -110,6 +110,27 @@ def test_a_planted_difference_is_named_by_file_and_layer(
     assert not (tmp_path / ".envbuild/archives").exists()
 
 
+def test_an_archive_of_other_layers_is_not_the_same_packed_otherwise(
+    newest_env: dict[str, str], tmp_path: Path, base: str, mirror: tuple[str, ...]
+) -> None:
+    place = folder(tmp_path, base, "echo same > /same", "echo one > /srv/word")
+    out = tmp_path / "one.oci.tar"
+    tag = ("--tag", "envbuild-test/bits-other:1")
+    made = envbuild(newest_env, tmp_path, "build", str(place), "-o", str(out), *tag, *mirror)
+    assert made.returncode == 0, made.stderr
+    image = (tmp_path / ".envbuild/image.json").read_bytes()
+    recipe = place / "Dockerfile"
+    # The same length and time: only the bytes differ.
+    recipe.write_text(recipe.read_text().replace("echo one", "echo two"))
+    flags = ("--against", str(out), *tag, "--json", *mirror)
+    done = envbuild(newest_env, tmp_path, "build", str(place), *flags)
+    assert done.returncode == 7, done.stderr
+    found = reproduction(done.stdout)
+    assert found.verdict == "different"
+    assert [(each.path, each.what) for each in found.differences] == [("/srv/word", ("bytes",))]
+    assert (tmp_path / ".envbuild/image.json").read_bytes() == image
+
+
 def test_a_bundle_builds_the_same_digest_on_another_store_without_a_network(
     newest_env: dict[str, str], apart: str, tmp_path: Path, registry: str
 ) -> None:
