@@ -37,6 +37,13 @@ def test_other_bytes_than_a_digest_names_are_never_taken(tmp_path: Path, spoil: 
     assert caught.value.exit_code == 7
 
 
+def test_a_config_that_names_more_layers_than_there_are_is_not_of_this_image(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(StaleError, match="its config names others"):
+        read(archive(tmp_path / "1.tar", (BASE,), spoil="count"))
+
+
 @pytest.mark.parametrize("end", [0, 100, 2500])
 def test_a_cut_archive_is_no_archive(tmp_path: Path, end: int) -> None:
     path = archive(tmp_path / "1.tar", (BASE,))

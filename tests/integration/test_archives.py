@@ -269,6 +269,25 @@ def test_a_bundle_of_archives_builds_when_their_server_is_gone(
     assert seen.out == "stand-in\n", seen.err
 
 
+def test_other_bytes_in_a_bundle_are_refused_and_fetched_again(
+    small: Shop, tmp_path: Path, new_cli: NewCli
+) -> None:
+    cli = new_cli("bundle-bytes")._replace(more=(("ENVBUILD_TOOLKIT_MIRROR", small.mirror),))
+    (cli.folder / "plan.json").write_bytes(dump(small_plan("redist", small)))
+    bundling = ("lock", "plan.json", "--bundle", "kept")
+    assert cli(*bundling).returncode == 0
+    kept = cli.folder / "kept"
+    for path in (next(kept.glob("debs/*.deb")), next(kept.glob("toolkit/**/*.tar.xz"))):
+        right = path.read_bytes()
+        path.write_bytes(right[:-1] + bytes([right[-1] ^ 1]))
+        build = ("build", "plan.json", "--bundle", "kept", "--tag", "envbuild-test/never:1")
+        done = cli(*build, "--engine", "docker")
+        assert done.returncode == 7, done.stderr[-2000:]
+        assert path.name in done.stderr
+        assert cli(*bundling).returncode == 0
+        assert path.read_bytes() == right
+
+
 @pytest.mark.parametrize("kind", SOURCES)
 def test_a_private_ca_reaches_lock_and_build(kind: str, tmp_path: Path, registry: str) -> None:
     if kind == "conda":
